@@ -1,7 +1,7 @@
 // Command pulumi-resource-kubernetes is the Kubernetes provider of release v4.25.0.
 //
 // The provider's own main embeds generated files that its Go module does not hold. This one
-// embeds the schema and the mapping that the build takes from the module (see toolchain/recipes.py).
+// embeds the schema and the mapping that the build takes from the module (see toolchain/pins.py).
 package main
 
 import (

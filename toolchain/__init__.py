@@ -1,0 +1,1 @@
+"""How the engine, the cluster's programs and the embedded cluster are had on a plain machine."""
