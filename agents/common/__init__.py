@@ -1,0 +1,1 @@
+"""What several agents need: host paths, exit codes."""

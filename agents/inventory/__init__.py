@@ -1,0 +1,1 @@
+"""Agent that lists the accelerators of a node."""

@@ -1,0 +1,1 @@
+"""One Pulumi component per operand; they declare what the plan says and decide nothing."""

@@ -1,0 +1,1 @@
+"""The library of the stack: config, discovery, planning, naming, vendor profiles, pod builders."""

@@ -1,0 +1,1 @@
+"""Stack config: the closed, typed tree and how it is loaded."""

@@ -1,0 +1,1 @@
+"""Unit tests of the simulated NPUs; none of them needs root."""
