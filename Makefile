@@ -30,8 +30,7 @@ up: setup ## Embedded cluster with simulated NPUs, `pulumi up` of stack dev, tab
 	pulumi stack select --create $(STACK) >/dev/null; \
 	pulumi up --stack $(STACK) --yes --skip-preview --suppress-permalink; \
 	echo "up: waiting for the driver pods"; \
-	kubectl --namespace rbln-system wait pod --all --for=condition=Ready --timeout=180s >/dev/null; \
-	rbln-stack status
+	rbln-stack status --wait 180
 
 .PHONY: down
 down: setup ## Remove the embedded cluster and all that it made

@@ -91,6 +91,26 @@ class Cluster:
                 return
             params["continue"] = following
 
+    def watch(
+        self, path: str, *, selector: str = "", seconds: int
+    ) -> Iterator[tuple[str, Manifest]]:
+        """Every object of a collection and then every change of one, until the seconds are over."""
+        params: dict[str, str | int] = {"watch": "true", "timeoutSeconds": seconds}
+        if selector:
+            params["labelSelector"] = selector
+        # The server ends the stream; it must get the time to do so.
+        timeout = httpx.Timeout(self._timeout_s, read=seconds + self._timeout_s)
+        try:
+            with self._http.stream("GET", path, params=params, timeout=timeout) as answer:
+                if not answer.is_success:
+                    answer.read()
+                    raise DiscoveryError([self._refused(path, answer)])
+                for line in answer.iter_lines():
+                    event = json.loads(line)
+                    yield event["type"], event["object"]
+        except httpx.TransportError as error:
+            raise DiscoveryError([self._unreachable(f"cannot be reached ({error})")]) from error
+
     def _get(self, path: str, params: Mapping[str, str | int], accept: str) -> Manifest:
         try:
             answer = self._http.get(path, params=params, headers={"Accept": accept})

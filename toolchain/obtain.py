@@ -47,7 +47,9 @@ def obtain(
     root = root or cache_root()
     bundles = [pins.BY_NAME[name] for name in names]
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        found = list(pool.map(lambda bundle: _obtain_one(bundle, say, root, search=search), bundles))
+        found = list(
+            pool.map(lambda bundle: _obtain_one(bundle, say, root, search=search), bundles)
+        )
     tools = Tools({}, {}, {})
     for bundle, (programs, share, origin) in zip(bundles, found, strict=True):
         tools.programs.update(programs)
@@ -97,8 +99,10 @@ def _ensure(bundle: pins.Bundle, entry: Path, say: progress.Reporter, root: Path
 
 def _build(bundle: pins.Bundle, work: Path, say: progress.Reporter, root: Path) -> None:
     last = _times(root).get(bundle.name)
-    usual = f"took {progress.span(last)} last time" if last else (
-        f"takes about {progress.span(bundle.typical_s)} on two cores"
+    usual = (
+        f"took {progress.span(last)} last time"
+        if last
+        else (f"takes about {progress.span(bundle.typical_s)} on two cores")
     )
     say(f"{bundle.name} {bundle.version}: building from source ({usual})")
 

@@ -139,9 +139,7 @@ BUNDLES = (
             Probe(program=program, argv=("--version",), oldest="2.0.0", below="3.0.0")
             for program in ("containerd", "ctr")
         )
-        + (
-            Probe(program="containerd-shim-runc-v2", argv=("-v",), oldest="2.0.0", below="3.0.0"),
-        ),
+        + (Probe(program="containerd-shim-runc-v2", argv=("-v",), oldest="2.0.0", below="3.0.0"),),
         release=Release(
             url=f"{_CONTAINERD_RELEASES}/v{CONTAINERD}/containerd-{CONTAINERD}-linux-{{arch}}.tar.gz",
             checksums=f"{_CONTAINERD_RELEASES}/v{CONTAINERD}/"
@@ -202,7 +200,9 @@ BUNDLES = (
         builds=(
             GoBuild(
                 module="kube",
-                packages=tuple(f"{_NFD_MODULE}/cmd/{program}" for program in ("nfd-master", "nfd-worker")),
+                packages=tuple(
+                    f"{_NFD_MODULE}/cmd/{program}" for program in ("nfd-master", "nfd-worker")
+                ),
                 variables={
                     f"{_NFD_MODULE}/pkg/version.version": f"v{NFD}",
                     # Without it the worker reads the container's own /sys instead of the node's.
@@ -245,7 +245,9 @@ BUNDLES = (
             GoBuild(
                 module="pulumi",
                 packages=("github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",),
-                variables={"github.com/pulumi/pulumi/sdk/v3/go/common/version.Version": f"v{PULUMI}"},
+                variables={
+                    "github.com/pulumi/pulumi/sdk/v3/go/common/version.Version": f"v{PULUMI}"
+                },
             ),
             GoBuild(
                 module="language-python",

@@ -16,14 +16,17 @@ Name = Annotated[str, typer.Option(help="Name of the cluster.")]
 
 
 @app.command(
-    epilog="Example: sudo rbln-stack cluster up --nodes 2 --kwok 100", short_help="Make the cluster."
+    epilog="Example: sudo rbln-stack cluster up --nodes 2 --kwok 100",
+    short_help="Make the cluster.",
 )
 def up(
     name: Name = "dev",
     nodes: Annotated[int, typer.Option(help="Real nodes: containerd and kubelet each.")] = 2,
     kwok: Annotated[int, typer.Option(help="Simulated nodes beside them, for scale.")] = 0,
     profile: Annotated[str, typer.Option(help="Vendor of the simulated devices.")] = "rbln",
-    fleet: Annotated[str, typer.Option(help="YAML file with the nodes' products and systems.")] = "",
+    fleet: Annotated[
+        str, typer.Option(help="YAML file with the nodes' products and systems.")
+    ] = "",
     api_port: Annotated[int, typer.Option(help="Port of the API server.")] = 6443,
     output: Output = Format.TABLE,
 ) -> None:

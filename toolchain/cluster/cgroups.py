@@ -26,8 +26,9 @@ def hierarchies() -> list[Path]:
     if unified():
         return [ROOT]
     return sorted(
-        path for path in ROOT.iterdir() if path.is_dir() and not path.is_symlink()
-        and (path / "cgroup.procs").exists()
+        path
+        for path in ROOT.iterdir()
+        if path.is_dir() and not path.is_symlink() and (path / "cgroup.procs").exists()
     )
 
 

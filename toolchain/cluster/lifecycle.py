@@ -76,7 +76,9 @@ def up(spec: ClusterSpec, say: Reporter) -> Record:
         try:
             _make(record, layout, tools, archives, say)
         except BaseException:
-            say(f"cluster {spec.name}: did not come up, removing it; logs are in {_keep_logs(layout)}")
+            say(
+                f"cluster {spec.name}: did not come up, removing it; logs are in {_keep_logs(layout)}"
+            )
             _remove(layout, record)
             raise
     return record
@@ -120,7 +122,10 @@ def _keep(standing: Record, spec: ClusterSpec, layout: Layout, say: Reporter) ->
 
 
 def _have_parts(spec: ClusterSpec, say: Reporter) -> tuple[Tools, images.Images | None]:
-    names = (*(pins.CLUSTER if spec.nodes else pins.CONTROL_PLANE), *(("kwok",) if spec.kwok else ()))
+    names = (
+        *(pins.CLUSTER if spec.nodes else pins.CONTROL_PLANE),
+        *(("kwok",) if spec.kwok else ()),
+    )
     tools = obtain.obtain(names, say)
     if not spec.nodes:
         return tools, None

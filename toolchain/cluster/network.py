@@ -58,9 +58,7 @@ def connect(addresses: Addresses, nodes: int) -> None:
 def release(addresses: Addresses) -> None:
     """Remove the namespace, the bridge, the cables and the routes."""
     # Deleting the host's end at once: a namespace is torn down by the kernel in its own time.
-    subprocess.run(
-        ["ip", "link", "del", addresses.host_link], capture_output=True, check=False
-    )
+    subprocess.run(["ip", "link", "del", addresses.host_link], capture_output=True, check=False)
     subprocess.run(["ip", "netns", "del", addresses.switch], capture_output=True, check=False)
     if (NAMESPACES / addresses.switch).exists():
         raise ToolchainError(

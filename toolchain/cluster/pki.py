@@ -88,9 +88,7 @@ class Authority:
                 x509.SubjectAlternativeName(alternatives), critical=False
             )
         certificate = (
-            builder.add_extension(
-                x509.BasicConstraints(ca=False, path_length=None), critical=True
-            )
+            builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_key_usage(signs_certificates=False), critical=True)
             .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
             .add_extension(

@@ -1,0 +1,1 @@
+"""Container images without a registry and without a container engine."""
