@@ -91,6 +91,15 @@ class Cluster:
                 return
             params["continue"] = following
 
+    def create(self, path: str, manifest: Manifest) -> None:
+        """Create one object in a collection."""
+        try:
+            answer = self._http.post(path, json=manifest)
+        except httpx.TransportError as error:
+            raise DiscoveryError([self._unreachable(f"cannot be reached ({error})")]) from error
+        if not answer.is_success:
+            raise DiscoveryError([self._refused(path, answer)])
+
     def watch(
         self, path: str, *, selector: str = "", seconds: int
     ) -> Iterator[tuple[str, Manifest]]:
@@ -149,7 +158,7 @@ class Cluster:
         if answer.status_code == httpx.codes.FORBIDDEN:
             return Problem(
                 subject,
-                f"listing {collection} is forbidden: {_message(answer)}",
+                f"access to {collection} is forbidden: {_message(answer)}",
                 f"Give this user a ClusterRole with the verb list on {collection}; `kubectl auth "
                 f"can-i list {collection}` must say yes",
             )
@@ -161,7 +170,7 @@ class Cluster:
             )
         return Problem(
             subject,
-            f"listing {collection} failed with status {answer.status_code}: {_message(answer)}",
+            f"asking for {collection} failed with status {answer.status_code}: {_message(answer)}",
             "Try again; if it stays, look at the API server's log",
         )
 

@@ -27,7 +27,9 @@ class NodeStatus:
 
 def node_statuses(grouping: Grouping, pods: Iterable[Mapping[str, Any]]) -> list[NodeStatus]:
     """Join pooled nodes with the driver pods that run on them; pool-less nodes name the reason."""
-    by_node = {pod["spec"].get("nodeName", ""): pod for pod in pods}
+    # A pod on its way out says nothing of the node while its successor is there.
+    leaving_first = sorted(pods, key=lambda pod: "deletionTimestamp" not in pod["metadata"])
+    by_node = {pod["spec"].get("nodeName", ""): pod for pod in leaving_first}
     rows = [
         NodeStatus(
             node=node.name,

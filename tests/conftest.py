@@ -20,8 +20,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     needs_root = [item for item in items if item.get_closest_marker("cluster")]
     if needs_root and os.geteuid() != 0:
         raise pytest.UsageError(
-            f"{len(needs_root)} selected tests make real nodes and need root: run `sudo make test`, "
-            "or `make test-fast` for the others"
+            f"{len(needs_root)} selected tests make real nodes and need root: "
+            "run `sudo make test`, or `make test-fast` for the others"
         )
 
 

@@ -1,6 +1,6 @@
 """The cache of obtained bundles: whole or absent, checked against its own manifest.
 
-An entry is a folder `<name>-<key>` with bin/, share/ and manifest.json (file -> size, time, sha256).
+An entry is a folder `<name>-<key>` with bin/, share/ and manifest.json (file -> size, time, sum).
 It is made beside its place and renamed, so a half-made entry is never seen.
 """
 

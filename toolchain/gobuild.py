@@ -101,7 +101,7 @@ def build(bundle: pins.Bundle, entry: Path, go: Go, log: Path) -> None:
     log.write_text("")
     for step in bundle.builds:
         source = _source_tree(step, go, bundle, log)
-        _go_build(bundle, step, source, entry, go, log)
+        _run(go, _build_arguments(step, entry), source, bundle, log)
     for copied in bundle.copies:
         module = bundle.builds[0].module
         _copy(copied, _module_folder(copied.go_module, MODULES / module, go, bundle, log), entry)
@@ -125,13 +125,10 @@ def _source_tree(step: pins.GoBuild, go: Go, bundle: pins.Bundle, log: Path) -> 
     return tree
 
 
-def _go_build(
-    bundle: pins.Bundle, step: pins.GoBuild, source: Path, entry: Path, go: Go, log: Path
-) -> None:
+def _build_arguments(step: pins.GoBuild, entry: Path) -> list[str]:
     flags = " ".join(["-s", "-w", *(f"-X {key}={value}" for key, value in step.variables.items())])
     target = f"{entry / 'bin'}/{step.output}"
-    argv = ["build", "-tags", step.tags, "-ldflags", flags, "-o", target, *step.packages]
-    _run(go, argv, source, bundle, log)
+    return ["build", "-tags", step.tags, "-ldflags", flags, "-o", target, *step.packages]
 
 
 def _module_folder(go_module: str, source: Path, go: Go, bundle: pins.Bundle, log: Path) -> Path:

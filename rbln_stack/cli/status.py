@@ -57,7 +57,7 @@ def status(
 def _rows(
     cluster: Cluster, grouping: Grouping, namespace: str, driver: str, wait: int
 ) -> list[NodeStatus]:
-    """Join nodes and driver pods; with `wait`, follow the pods until all are ready or time is up."""
+    """Join nodes and driver pods; with `wait`, follow the pods until all are ready."""
     from rbln_stack import contract, nodestatus  # noqa: PLC0415 - slow to load
 
     path, selector = f"api/v1/namespaces/{namespace}/pods", f"{contract.COMPONENT_LABEL}={driver}"

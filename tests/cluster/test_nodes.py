@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from simulator.fleet import load_fleet
+from tests.support.device_plugin import DevicePlugin
 from toolchain.cluster import lifecycle
 from toolchain.progress import to_stderr
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.cluster
 
+PROBE = "example.com/probe"
+PROBE_PATH = PROBE.replace(".", r"\.")
 AGENT_IMAGE = "localhost/rbln-agent:0.1.0"
 FEATURE = "feature.node.kubernetes.io"
 # From inside a pod: the mounted token and authority must be enough to read the own service account.
@@ -25,10 +28,11 @@ ASK_API = """
 import json, os, ssl, urllib.request
 folder = "/var/run/secrets/kubernetes.io/serviceaccount"
 token = open(folder + "/token").read()
+group = "authentication.k8s.io/v1"
 request = urllib.request.Request(
-    "https://kubernetes.default.svc/apis/authentication.k8s.io/v1/selfsubjectreviews",
+    "https://kubernetes.default.svc/apis/" + group + "/selfsubjectreviews",
     headers={"Authorization": "Bearer " + token, "Content-Type": "application/json"},
-    data=json.dumps({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}).encode(),
+    data=json.dumps({"apiVersion": group, "kind": "SelfSubjectReview"}).encode(),
 )
 context = ssl.create_default_context(cafile=folder + "/ca.crt")
 answer = urllib.request.urlopen(request, context=context, timeout=20)
@@ -51,7 +55,7 @@ def pod(name: str, node: str, command: list[str], **extra: Any) -> dict[str, Any
         "kind": "Pod",
         "metadata": {"name": name, "labels": {"test": name}, **extra.pop("metadata", {})},
         "spec": {
-            "nodeName": node,
+            **({"nodeName": node} if node else {}),
             "restartPolicy": "Never",
             "terminationGracePeriodSeconds": 0,
             "containers": [container],
@@ -167,8 +171,9 @@ def test_a_mount_made_in_a_pod_appears_on_the_node(pods: Machine) -> None:
     pods.on_node("node-1", "umount", "/run/propagation/inner")
 
 
-# S2-65: a device given by CDI is inside the container, looked for there and not at the phase.
-def test_a_cdi_device_is_injected(pods: Machine) -> None:
+# S2-64, S2-65: a pod that asks for a resource is scheduled where a device plugin offers it, and
+# the device is looked for inside the container, since a pod without it would be Ready too.
+def test_a_requested_device_is_injected_by_cdi(pods: Machine) -> None:
     spec = {
         "cdiVersion": "0.5.0",
         "kind": "example.com/probe",
@@ -182,23 +187,25 @@ def test_a_cdi_device_is_injected(pods: Machine) -> None:
             }
         ],
     }
-    folder = pods.layout.node("node-1") / "run" / "cdi"
-    folder.mkdir(exist_ok=True)
-    (folder / "probe.json").write_text(json.dumps(spec))
+    folder = pods.layout.node("node-1")
+    (folder / "run" / "cdi").mkdir(exist_ok=True)
+    (folder / "run" / "cdi" / "probe.json").write_text(json.dumps(spec))
+    plugin = DevicePlugin(
+        folder / "kubelet" / "device-plugins", "example.com/probe", ["one"], "example.com/probe"
+    )
     look = (
         "import os, stat; print(os.environ['PROBE'], stat.S_ISCHR(os.stat('/dev/probe').st_mode))"
     )
-    pods.apply(
-        pod(
-            "cdi",
-            "node-1",
-            python(look),
-            metadata={"annotations": {"cdi.k8s.io/test": "example.com/probe=one"}},
-        )
-    )
-    pods.wait("pod/cdi", "jsonpath={.status.phase}=Succeeded")
-    assert pods.kubectl("logs", "cdi").strip() == "injected True"
-    (folder / "probe.json").unlink()
+    asking = pod("cdi", "", python(look), container={"resources": {"limits": {PROBE: 1}}})
+    try:
+        pods.wait("node/node-1", f"jsonpath={{.status.allocatable.{PROBE_PATH}}}=1")
+        pods.apply(asking)
+        pods.wait("pod/cdi", "jsonpath={.status.phase}=Succeeded")
+        assert pods.kubectl("logs", "cdi").strip() == "injected True"
+        assert pods.get("pod", "cdi")["spec"]["nodeName"] == "node-1"
+    finally:
+        plugin.close()
+        (folder / "run" / "cdi" / "probe.json").unlink()
 
 
 # The agents' own program in its own image, on hardware that only this node has.
@@ -214,7 +221,7 @@ def test_the_agent_image_sees_the_nodes_devices(pods: Machine) -> None:
     )
     pods.wait("pod/inventory", "jsonpath={.status.phase}=Succeeded")
     seen = json.loads(pods.kubectl("logs", "inventory"))
-    assert [device["product"] for device in seen["devices"]] == ["RBLN-CA25", "RBLN-CA25"]
+    assert [device["product"] for device in seen["accelerators"]] == ["RBLN-CA25", "RBLN-CA25"]
 
 
 def test_up_again_changes_nothing(cluster: Machine) -> None:

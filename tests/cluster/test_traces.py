@@ -109,7 +109,7 @@ def test_a_taken_port_is_named_and_nothing_is_left() -> None:
     with socket.socket() as taken:
         taken.bind(("0.0.0.0", 16443))  # noqa: S104 - the port must be taken at every address
         taken.listen()
-        with pytest.raises(ToolchainError, match="port 16443 .* is taken: .* --api-port"):
+        with pytest.raises(ToolchainError, match=r"port 16443 .* is taken: .* --api-port"):
             lifecycle.up(ClusterSpec(name=NAME, nodes=1, api_port=16443), to_stderr)
     assert traces(root) == before
 

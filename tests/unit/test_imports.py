@@ -21,7 +21,11 @@ ALLOWED: tuple[tuple[str, tuple[str, ...], bool], ...] = (
     ("components/", ("components", "rbln_stack"), True),
     ("agents/", ("agents", "rbln_stack.contract"), False),
     ("policies/", ("policies", "rbln_stack.contract"), True),
-    ("toolchain/cluster/", ("toolchain", "simulator"), False),
+    (
+        "toolchain/cluster/",
+        ("toolchain", "simulator", "rbln_stack.kube", "rbln_stack.errors"),
+        False,
+    ),
     ("toolchain/", ("toolchain",), False),
     ("simulator/", ("simulator", "agents", "rbln_stack"), False),
     ("__main__.py", ("components", "rbln_stack"), True),

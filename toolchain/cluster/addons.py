@@ -9,19 +9,15 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-from lightkube.models.core_v1 import NodeSpec, NodeStatus, Taint
-from lightkube.models.meta_v1 import ObjectMeta
-from lightkube.resources.core_v1 import Node
-
 from simulator.fleet import load_fleet
 from simulator.spec import hardware
+from toolchain.cluster.api import NODES
 from toolchain.cluster.spec import kwok_name
 from toolchain.errors import ToolchainError
 from toolchain.pins import NFD
 
 if TYPE_CHECKING:
-    from lightkube import Client
-
+    from rbln_stack.kube import Cluster, Manifest
     from simulator.spec import Hardware
     from toolchain.cluster.spec import ClusterSpec, Layout
 
@@ -71,34 +67,38 @@ def present_label(device: Hardware) -> str:
     return f"{FEATURE}/pci-{device.pci_class[:4]}_{device.vendor_id}.present"
 
 
-def kwok_node(spec: ClusterSpec, number: int) -> Node:
+def kwok_node(spec: ClusterSpec, number: int) -> Manifest:
     """Form a kwok node with the labels that NFD would give to such a node."""
     fleet = load_fleet(Path(spec.fleet) if spec.fleet else None)
     node = fleet.node(number, kwok_name(number))
-    device = hardware(spec.profile)
     capacity = {"cpu": "64", "memory": "512Gi", "pods": "110"}
-    return Node(
-        metadata=ObjectMeta(
-            name=node.name,
-            annotations={"kwok.x-k8s.io/node": "fake", "node.alpha.kubernetes.io/ttl": "0"},
-            labels={
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": node.name,
+            "annotations": {"kwok.x-k8s.io/node": "fake"},
+            "labels": {
                 "kubernetes.io/arch": "amd64",
                 "kubernetes.io/os": "linux",
                 "kubernetes.io/hostname": node.name,
                 "type": "kwok",
-                present_label(device): "true",
+                present_label(hardware(spec.profile)): "true",
                 f"{FEATURE}/system-os_release.ID": node.os_id,
                 f"{FEATURE}/system-os_release.VERSION_ID": node.os_version,
                 f"{FEATURE}/kernel-version.full": node.kernel,
             },
-        ),
+        },
         # Keeps pods that want a real node away.
-        spec=NodeSpec(taints=[Taint(key="kwok.x-k8s.io/node", value="fake", effect="NoSchedule")]),
-        status=NodeStatus(capacity=capacity, allocatable=capacity),
-    )
+        "spec": {
+            "taints": [{"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}]
+        },
+        "status": {"capacity": capacity, "allocatable": capacity},
+    }
 
 
-def create_kwok_nodes(api: Client, spec: ClusterSpec) -> None:
+def create_kwok_nodes(cluster: Cluster, spec: ClusterSpec) -> None:
     """Create kwok's nodes, many at a time."""
     with ThreadPoolExecutor(THREADS) as pool:
-        list(pool.map(lambda number: api.create(kwok_node(spec, number)), range(spec.kwok)))
+        nodes = (kwok_node(spec, number) for number in range(spec.kwok))
+        list(pool.map(lambda node: cluster.create(NODES, node), nodes))

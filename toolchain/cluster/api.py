@@ -1,80 +1,66 @@
-"""Talk to a cluster's API: a client for its kubeconfig, and waiting by watch."""
+"""Talk to an embedded cluster's API as its administrator, and wait by watching."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-import httpx
-from lightkube import ApiError, Client, KubeConfig
-from lightkube.core.resource import GlobalResource, NamespacedResource
-
+from rbln_stack.errors import DiscoveryError
+from rbln_stack.kube import Access, Cluster, Manifest
 from toolchain.errors import ToolchainError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-Kind = TypeVar("Kind", bound=GlobalResource | NamespacedResource)
-CONNECT_TIMEOUT_S = 5.0
+NAMESPACES = "api/v1/namespaces"
+NODES = "api/v1/nodes"
+TIMEOUT_S = 10.0
+Objects = dict[str, Manifest]
 
 
-def client(kubeconfig: Path) -> Client:
-    """Make a client for the administrator of a cluster."""
-    timeout = httpx.Timeout(30.0, connect=CONNECT_TIMEOUT_S)
-    return Client(config=KubeConfig.from_file(kubeconfig), timeout=timeout, trust_env=False)
+def connect(kubeconfig: Path) -> Cluster:
+    """Open a connection; proxies of the machine have no part in it."""
+    return Cluster(Access(str(kubeconfig)), timeout_s=TIMEOUT_S)
 
 
-def is_ready(kubeconfig: Path) -> bool:
-    """Ask the API server once whether it is ready to serve."""
+def answers(kubeconfig: Path) -> bool:
+    """Ask the API server once whether it serves."""
     try:
-        config = KubeConfig.from_file(kubeconfig)
-        return bool(
-            Client(config=config, timeout=httpx.Timeout(3.0), trust_env=False)
-            ._client._client.get("/readyz")  # noqa: SLF001 - lightkube has no call for plain paths
-            .is_success
-        )
-    except (httpx.HTTPError, OSError):
+        with connect(kubeconfig) as cluster:
+            return any(
+                item["metadata"]["name"] == "kube-system" for item in cluster.list(NAMESPACES)
+            )
+    except DiscoveryError:
         return False
 
 
+def is_ready(node: Manifest) -> bool:
+    """Tell whether a node says of itself that it is ready."""
+    conditions = node.get("status", {}).get("conditions", [])
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+
+
 def wait_until(
-    api: Client,
-    kind: type[Kind],
-    done: Callable[[dict[str, Kind]], bool],
+    cluster: Cluster,
+    path: str,
+    done: Callable[[Objects], bool],
     *,
     timeout_s: float,
-    describe: Callable[[dict[str, Kind]], str],
-    namespace: str | None = None,
-) -> dict[str, Kind]:
-    """Follow all objects of a kind until `done` says so; the time-out tells what was seen."""
+    describe: Callable[[Objects], str],
+) -> None:
+    """Follow all objects of a collection until `done` says so; a time-out tells what was seen."""
     deadline = time.monotonic() + timeout_s
-    objects: dict[str, Kind] = {}
+    objects: Objects = {}
     while (left := deadline - time.monotonic()) > 0:
+        objects = {}
         try:
-            scope = {"namespace": namespace} if namespace else {}
-            listed = api.list(kind, **scope)  # type: ignore[call-overload]  # one call, two scopes
-            objects = {_key(item): item for item in listed}
-            if done(objects):
-                return objects
-            for event, item in api.watch(  # type: ignore[call-overload]  # as above
-                kind,
-                resource_version=listed.resourceVersion,
-                server_timeout=max(1, int(left)),
-                **scope,
-            ):
-                objects.pop(_key(item), None)
+            for event, item in cluster.watch(path, seconds=max(1, int(left))):
+                objects.pop(item["metadata"]["name"], None)
                 if event != "DELETED":
-                    objects[_key(item)] = item
+                    objects[item["metadata"]["name"]] = item
                 if done(objects):
-                    return objects
-                if time.monotonic() > deadline:
-                    break
-        except (httpx.HTTPError, ApiError):
-            time.sleep(0.1)  # the server is starting: there is nothing to watch yet
+                    return
+        except DiscoveryError:
+            time.sleep(0.05)  # the server is starting: there is nothing to watch yet
     raise ToolchainError(f"not reached within {timeout_s:.0f} s", describe(objects))
-
-
-def _key(item: GlobalResource | NamespacedResource) -> str:
-    metadata = item.metadata  # type: ignore[union-attr]  # every kind has it
-    return f"{metadata.namespace or ''}/{metadata.name}"

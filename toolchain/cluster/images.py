@@ -32,11 +32,11 @@ ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """The archives that a node needs: no pod starts without pause, none of ours without operands."""
+    """The archives that a node needs; no pod of any kind starts without pause."""
 
-    pause: BuiltImage
-    system: tuple[BuiltImage, ...]
-    operands: tuple[BuiltImage, ...]
+    pause: Path | None = None
+    system: tuple[BuiltImage, ...] = ()
+    operands: tuple[BuiltImage, ...] = ()
 
 
 def _config(*entrypoint: str, user: str = "") -> ImageConfig:
@@ -74,7 +74,7 @@ def ensure(programs: Mapping[str, Path], root: Path, say: Reporter) -> Images:
             build_agent_image(PROJECT, folder, cache_root=root, log=say),
             _written(folder, DRIVER_IMAGE, _driver_layers(root, say), _config()),
         )
-    return Images(pause, system, operands)
+    return Images(pause.archive, system, operands)
 
 
 def _driver_layers(root: Path, say: Reporter) -> list[Layer]:

@@ -20,6 +20,7 @@ from simulator.fleet import FleetError, load_fleet
 from simulator.spec import UnknownProfileError, hardware
 from toolchain import cache, obtain, pins
 from toolchain.cluster import addons, api, cgroups, images, network, processes, servers, setup
+from toolchain.cluster.images import Images
 from toolchain.cluster.spec import (
     MAX_CLUSTERS,
     Addresses,
@@ -34,9 +35,7 @@ from toolchain.paths import PROJECT, cache_root, state_root
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from lightkube import Client
-    from lightkube.resources.core_v1 import Node
-
+    from rbln_stack.kube import Cluster
     from toolchain.images.oci import BuiltImage
     from toolchain.obtain import Tools
     from toolchain.progress import Reporter
@@ -60,6 +59,14 @@ class Status:
     memory_mib: int
 
 
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a cluster is made of; a control plane alone needs no images."""
+
+    tools: Tools
+    images: Images
+
+
 def up(spec: ClusterSpec, say: Reporter) -> Record:
     """Have the cluster that `spec` asks for; a second call with the same spec changes nothing."""
     spec = _possible(spec, say)
@@ -71,14 +78,12 @@ def up(spec: ClusterSpec, say: Reporter) -> Record:
         if layout.root.exists() or standing is not None:
             say(f"cluster {spec.name}: removing what an earlier run left")
             _remove(layout, standing)
-        tools, archives = _have_parts(spec, say)
+        parts = _have_parts(spec, say)
         record = _claim(spec)
         try:
-            _make(record, layout, tools, archives, say)
+            _make(record, layout, parts, say)
         except BaseException:
-            say(
-                f"cluster {spec.name}: did not come up, removing it; logs are in {_keep_logs(layout)}"
-            )
+            say(f"cluster {spec.name}: did not come up; its logs are in {_keep_logs(layout)}")
             _remove(layout, record)
             raise
     return record
@@ -115,22 +120,19 @@ def _keep(standing: Record, spec: ClusterSpec, layout: Layout, say: Reporter) ->
             f"run `rbln-stack cluster down --name {spec.name}` first, or choose another --name",
         )
     if standing.real_nodes:
-        tools, archives = _have_parts(spec, say)
-        _load_images(layout, tools, archives.operands if archives else ())
+        parts = _have_parts(spec, say)
+        _load_images(layout, parts.tools, parts.images.operands)
     say(f"cluster {spec.name}: is up")
     return standing
 
 
-def _have_parts(spec: ClusterSpec, say: Reporter) -> tuple[Tools, images.Images | None]:
-    names = (
-        *(pins.CLUSTER if spec.nodes else pins.CONTROL_PLANE),
-        *(("kwok",) if spec.kwok else ()),
-    )
-    tools = obtain.obtain(names, say)
+def _have_parts(spec: ClusterSpec, say: Reporter) -> Parts:
+    names = pins.CLUSTER if spec.nodes else pins.CONTROL_PLANE
+    tools = obtain.obtain((*names, *(("kwok",) if spec.kwok else ())), say)
     if not spec.nodes:
-        return tools, None
+        return Parts(tools, Images())
     tools = setup.with_system_programs(tools, cache_root(), say)
-    return tools, images.ensure(tools.programs, cache_root(), say)
+    return Parts(tools, images.ensure(tools.programs, cache_root(), say))
 
 
 def _claim(spec: ClusterSpec) -> Record:
@@ -164,13 +166,7 @@ def _is_free(host: str, port: int) -> bool:
     return True
 
 
-def _make(
-    record: Record,
-    layout: Layout,
-    tools: Tools,
-    archives: images.Images | None,
-    say: Reporter,
-) -> None:
+def _make(record: Record, layout: Layout, parts: Parts, say: Reporter) -> None:
     spec, addresses = record.spec, record.addresses
     if record.real_nodes:
         network.connect(addresses, spec.nodes)
@@ -181,98 +177,87 @@ def _make(
                 "stop the program that listens there"
                 + (", or choose another with --api-port" if port == spec.api_port else ""),
             )
-    setup.write_files(record, layout, tools, archives)
+    setup.write_files(record, layout, parts.tools, parts.images)
     _start(layout)
     say(f"cluster {spec.name}: control plane started at {servers.api_url(record)}")
-    administrator = _wait_for_api(layout)
-    kubectl = tools.program("kubectl")
-    if archives is not None:
-        _wait_for_nodes(administrator, spec.nodes)
-        say(f"cluster {spec.name}: {spec.nodes} real nodes are Ready")
-        # Before the pods that use them: a kubelet that misses an image asks again much later.
-        _load_images(layout, tools, archives.system)
-        addons.apply_nfd(kubectl, layout, tools.shares["nfd"] / "deployment")
-        addons.apply_dns(kubectl, layout, addresses.dns_service)
-        _load_images(layout, tools, archives.operands)
-        say(f"cluster {spec.name}: images are on the nodes")
-        _wait_for_labels(administrator, spec)
-        say(f"cluster {spec.name}: NFD has labelled the nodes")
-    if spec.kwok:
-        addons.create_kwok_nodes(administrator, spec)
-        _wait_for_nodes(administrator, spec.nodes + spec.kwok)
-        say(f"cluster {spec.name}: {spec.kwok} kwok nodes are Ready")
+    with api.connect(layout.kubeconfig) as cluster:
+        _wait_for_api(cluster, layout)
+        if record.real_nodes:
+            _furnish(cluster, record, layout, parts, say)
+        if spec.kwok:
+            addons.create_kwok_nodes(cluster, spec)
+            _wait_for_nodes(cluster, spec.nodes + spec.kwok)
+            say(f"cluster {spec.name}: {spec.kwok} kwok nodes are Ready")
     layout.ready.touch()
 
 
+def _furnish(cluster: Cluster, record: Record, layout: Layout, parts: Parts, say: Reporter) -> None:
+    """Wait for the real nodes and give them images, NFD and the name service."""
+    spec, kubectl = record.spec, parts.tools.program("kubectl")
+    _wait_for_nodes(cluster, spec.nodes)
+    say(f"cluster {spec.name}: {spec.nodes} real nodes are Ready")
+    # Before the pods that use them: a kubelet that misses an image asks again much later.
+    _load_images(layout, parts.tools, parts.images.system)
+    addons.apply_nfd(kubectl, layout, parts.tools.shares["nfd"] / "deployment")
+    addons.apply_dns(kubectl, layout, record.addresses.dns_service)
+    _load_images(layout, parts.tools, parts.images.operands)
+    say(f"cluster {spec.name}: images are on the nodes")
+    _wait_for_labels(cluster, spec)
+    say(f"cluster {spec.name}: NFD has labelled the nodes")
+
+
 def _start(layout: Layout) -> None:
-    """Start the supervisor, which outlives this command."""
+    """Start the supervisor, which outlives this command and is no child of it."""
     layout.logs.mkdir(exist_ok=True)
     with (layout.logs / "supervisor.log").open("ab") as log:
-        subprocess.Popen(
-            [sys.executable, "-m", "toolchain.cluster.servers", str(layout.root)],
+        subprocess.run(
+            ["setsid", "--fork", sys.executable, "-m", "toolchain.cluster.servers", layout.root],
             cwd=PROJECT,
             env={**os.environ, processes.MARK: str(layout.root)},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            start_new_session=True,
+            check=True,
         )
 
 
-def _wait_for_api(layout: Layout) -> Client:
-    from lightkube.resources.core_v1 import Namespace  # noqa: PLC0415 - lightkube is slow to load
-
-    administrator = api.client(layout.kubeconfig)
+def _wait_for_api(cluster: Cluster, layout: Layout) -> None:
     api.wait_until(
-        administrator,
-        Namespace,
-        lambda found: "/kube-system" in found,
+        cluster,
+        api.NAMESPACES,
+        lambda found: "kube-system" in found,
         timeout_s=API_TIMEOUT_S,
         describe=lambda _: f"the API server does not answer: see {layout.logs}/kube-apiserver.log",
     )
-    return administrator
 
 
-def is_ready(node: Node) -> bool:
-    """Tell whether a node says of itself that it is ready."""
-    conditions = node.status.conditions if node.status else None
-    return any(c.type == "Ready" and c.status == "True" for c in conditions or [])
-
-
-def _wait_for_nodes(administrator: Client, count: int) -> None:
-    from lightkube.resources.core_v1 import Node  # noqa: PLC0415 - lightkube is slow to load
-
-    def seen(found: dict[str, Node]) -> str:
-        ready = sum(is_ready(node) for node in found.values())
-        return f"{ready} of {count} nodes are Ready, {len(found)} exist"
+def _wait_for_nodes(cluster: Cluster, count: int) -> None:
+    def ready(found: api.Objects) -> int:
+        return sum(api.is_ready(node) for node in found.values())
 
     api.wait_until(
-        administrator,
-        Node,
-        lambda found: sum(is_ready(node) for node in found.values()) >= count,
+        cluster,
+        api.NODES,
+        lambda found: len(found) >= count and ready(found) >= count,
         timeout_s=NODES_TIMEOUT_S + count * 0.1,
-        describe=seen,
+        describe=lambda found: f"{ready(found)} of {count} nodes are Ready, {len(found)} exist",
     )
 
 
-def _wait_for_labels(administrator: Client, spec: ClusterSpec) -> None:
-    from lightkube.resources.core_v1 import Node  # noqa: PLC0415 - lightkube is slow to load
+def _wait_for_labels(cluster: Cluster, spec: ClusterSpec) -> None:
+    wanted = addons.present_label(hardware(spec.profile))
+    names = [node_name(number) for number in range(spec.nodes)]
 
-    device = hardware(spec.profile)
-    wanted = addons.present_label(device)
-    names = {node_name(number) for number in range(spec.nodes)}
-
-    def unlabelled(found: dict[str, Node]) -> list[str]:
-        labels = {
-            node.metadata.name: node.metadata.labels or {}
-            for node in found.values()
-            if node.metadata
-        }
-        return sorted(name for name in names if wanted not in labels.get(name, {}))
+    def unlabelled(found: api.Objects) -> list[str]:
+        return [
+            name
+            for name in names
+            if wanted not in found.get(name, {}).get("metadata", {}).get("labels", {})
+        ]
 
     api.wait_until(
-        administrator,
-        Node,
+        cluster,
+        api.NODES,
         lambda found: not unlabelled(found),
         timeout_s=LABELS_TIMEOUT_S,
         describe=lambda found: f"NFD has not labelled {', '.join(unlabelled(found))}",
@@ -302,7 +287,7 @@ def _healthy(layout: Layout, record: Record) -> bool:
         and processes.supervisor(found) is not None
         and expected <= names
         and len(processes.node_inits(found)) == record.spec.nodes
-        and api.is_ready(layout.kubeconfig)
+        and api.answers(layout.kubeconfig)
     )
 
 

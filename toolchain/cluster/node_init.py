@@ -1,4 +1,4 @@
-"""PID 1 of a real node: makes the node's root, network and devices, then keeps its programs running.
+"""PID 1 of a real node: makes its root, network and devices, then keeps its programs running.
 
 Started inside new mount, UTS, IPC, network and PID namespaces (see servers.node_command). It must
 import everything before it changes the root: afterwards the project may be out of sight.

@@ -1,4 +1,4 @@
-"""Keys, certificates and kubeconfigs: one authority per cluster, a client certificate per identity."""
+"""Keys, certificates and kubeconfigs: one authority per cluster, a certificate per identity."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def new_key() -> ec.EllipticCurvePrivateKey:
 
 
 class Authority:
-    """A certificate authority that lives as long as one `up`; its key is written for the cluster."""
+    """A certificate authority, made by `up` and alive as long as its cluster."""
 
     def __init__(self, name: str) -> None:
         self._key = new_key()

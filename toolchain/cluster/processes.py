@@ -1,4 +1,4 @@
-"""The processes of a cluster, found by a mark in their environment: never by name, never by a stale PID."""
+"""The processes of a cluster, found by a mark in their environment: no names, no stale PIDs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files that a cluster is made from: certificates, kubeconfigs, the plans of servers and nodes."""
+"""The files that a cluster is made from: certificates, kubeconfigs, plans of its nodes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def with_system_programs(tools: Tools, root: Path, say: Reporter) -> Tools:
     )
 
 
-def write_files(record: Record, layout: Layout, tools: Tools, archives: Images | None) -> None:
+def write_files(record: Record, layout: Layout, tools: Tools, archives: Images) -> None:
     """Write everything that the servers and nodes read."""
     layout.pki.mkdir()
     layout.pki.chmod(0o700)
@@ -54,10 +54,13 @@ def write_files(record: Record, layout: Layout, tools: Tools, archives: Images |
     _write_server_keys(record, layout, authority)
     _write_kubeconfigs(record, layout, authority)
     nodes = {}
-    if archives is not None:
+    if record.real_nodes:
         for number in range(record.spec.nodes):
-            plan = _write_node(record, layout, authority, number, tools, archives)
-            nodes[node_name(number)] = servers.node_command(plan)
+            name = node_name(number)
+            _write_node_keys(record, layout, authority, number)
+            path = layout.root / "nodes" / f"{name}.json"
+            node_plan(record, layout, number, tools, archives).write(path)
+            nodes[name] = servers.node_command(path)
     programs = {name: str(path) for name, path in tools.programs.items()}
     (layout.root / servers.PLAN).write_text(json.dumps({"programs": programs, "nodes": nodes}))
 
@@ -100,14 +103,7 @@ def _kubeconfig(record: Record, authority: pki.Authority, identity: pki.Pair) ->
     return pki.kubeconfig(record.spec.name, url, authority.pair.certificate, identity)
 
 
-def _write_node(
-    record: Record,
-    layout: Layout,
-    authority: pki.Authority,
-    number: int,
-    tools: Tools,
-    archives: Images,
-) -> Path:
+def _write_node_keys(record: Record, layout: Layout, authority: pki.Authority, number: int) -> None:
     name, addresses = node_name(number), record.addresses
     folder = layout.node(name)
     keys = folder / "pki"
@@ -122,10 +118,6 @@ def _write_node(
     for component, identity in identities.items():
         content = _kubeconfig(record, authority, identity)
         pki.write_private(keys / f"{component}.kubeconfig", content)
-    plan = node_plan(record, layout, number, tools, archives)
-    path = layout.root / "nodes" / f"{name}.json"
-    plan.write(path)
-    return path
 
 
 def node_plan(
@@ -156,7 +148,7 @@ def node_plan(
         },
         programs=programs,
         binds=[str(cache_root())],
-        pause_archive=str(archives.pause.archive),
+        pause_archive=str(archives.pause),
         pki=str(layout.node(name) / "pki"),
         hardware=fleet.node(number, name).to_json(),
         environment={

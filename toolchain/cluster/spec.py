@@ -6,10 +6,13 @@ import ipaddress
 import json
 import re
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from toolchain.errors import ToolchainError
 from toolchain.paths import state_root
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DEFAULT_NAME = "dev"
 # 198.18.0.0/15 is set aside for tests of network devices, so no network of the user's is in it.
@@ -84,7 +87,7 @@ class Addresses:
 
     @property
     def host(self) -> str:
-        """Where the control plane listens: a loopback address of its own where there are no nodes."""
+        """Where the control plane listens: on loopback where there are no real nodes."""
         return str(self.node_network[1]) if self.real_nodes else f"127.198.{self.index}.1"
 
     @property
@@ -107,7 +110,7 @@ class Addresses:
 
     @property
     def switch(self) -> str:
-        """The network namespace that holds the bridge; deleting it removes every link of the cluster."""
+        """The network namespace of the bridge; deleting it removes every link of the cluster."""
         return f"rbln-stack-{self.index}"
 
     @property

@@ -12,11 +12,11 @@ import select
 import signal
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 # A program that ends at once is not started more often than this.
@@ -54,7 +54,7 @@ def start(program: Program) -> int:
         if program.function is not None:
             program.function()
             os._exit(0)
-        os.execvpe(program.argv[0], program.argv, {**os.environ, **program.environment})  # noqa: S606
+        os.execvpe(program.argv[0], list(program.argv), {**os.environ, **program.environment})  # noqa: S606
     except BaseException as error:  # noqa: BLE001 - nothing may run on in the child
         os.write(2, f"{program.name}: cannot be started: {error!r}\n".encode())
         os._exit(127)

@@ -45,7 +45,7 @@ class Recipe:
 
     suite: str
     architecture: str
-    packages: tuple[str, ...] = ("?essential", "usr-is-merged", "python3")
+    packages: tuple[str, ...] = ("?essential", "usr-is-merged", "python3", "mount")
     excluded: tuple[str, ...] = (
         "/usr/share/man/*",
         "/usr/share/info/*",

@@ -22,10 +22,12 @@ CONTAINERFILE = "images/agent/Containerfile"
 PIP = "images/agent/pip.txt"
 REQUIREMENTS = "requirements/agent.txt"
 ENTRY = "agents/main.py"
-PACKAGES = ("agents", "rbln_stack")
+PACKAGES = ("agents",)
+# All that agents share with the stack: a change elsewhere in it leaves the image as it is.
+SHARED = ("rbln_stack/__init__.py", "rbln_stack/contract.py")
 # Raised when the builder itself changes what comes out of the same files.
 BUILD_REVISION = 1
-SINGLE_FILES = (CONTAINERFILE, PROGRAM, PIP, REQUIREMENTS, ENTRY)
+SINGLE_FILES = (CONTAINERFILE, PROGRAM, PIP, REQUIREMENTS, ENTRY, *SHARED)
 
 
 def context_files(project: Path) -> dict[str, Path]:

@@ -46,7 +46,7 @@ class Recorder(mocks.MockMonitor):
         self.outputs: dict[str, dict[str, Any]] = {}
         self.exports: dict[str, Any] = {}
 
-    def RegisterResource(self, request: Any) -> Any:  # noqa: ANN401, N802 - the wire's own name
+    def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - the wire's own name
         answer = super().RegisterResource(request)  # type: ignore[no-untyped-call]  # not annotated
         if request.type == "pulumi:pulumi:Stack":
             return answer  # made once per process, by whichever test is first
@@ -63,7 +63,7 @@ class Recorder(mocks.MockMonitor):
         )
         return answer
 
-    def RegisterResourceOutputs(self, request: Any) -> Any:  # noqa: ANN401, N802 - as above
+    def RegisterResourceOutputs(self, request: Any) -> Any:  # noqa: N802 - as above
         self.outputs[request.urn] = deserialize_properties(request.outputs)
         return super().RegisterResourceOutputs(request)  # type: ignore[no-untyped-call]  # as above
 

@@ -50,6 +50,6 @@ def manifest(
     }
 
 
-def facts(name: str, more_labels: tuple[str, ...] = (), **keywords: Any) -> NodeFacts:  # noqa: ANN401 - handed on
+def facts(name: str, more_labels: tuple[str, ...] = (), **keywords: Any) -> NodeFacts:
     """The facts of such a node."""
     return node_facts(manifest(name, **keywords), RBLN, more_labels)

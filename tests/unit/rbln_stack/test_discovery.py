@@ -67,7 +67,7 @@ def content(server: str, user: dict[str, Any] | None = None, name: str = "one") 
 def discover(
     kubeconfig: str,
     handler: Callable[[httpx.Request], httpx.Response],
-    **settings: Any,  # noqa: ANN401
+    **settings: Any,
 ) -> discovery.Found:
     config = load({"kubeconfig": kubeconfig, **settings})
     return discovery.discover(config, RBLN, transport=httpx.MockTransport(handler))
@@ -76,7 +76,7 @@ def discover(
 def failure(
     kubeconfig: str,
     handler: Callable[[httpx.Request], httpx.Response],
-    **settings: Any,  # noqa: ANN401
+    **settings: Any,
 ) -> str:
     with pytest.raises(DiscoveryError) as caught:
         discover(kubeconfig, handler, **settings)
@@ -116,7 +116,7 @@ def test_forbidden_and_only_once(kubeconfig: str) -> None:
         return httpx.Response(403, json={"kind": "Status", "message": 'user "u" cannot list'})
 
     assert failure(kubeconfig, handler) == (
-        'API server http://api.test: listing nodes is forbidden: user "u" cannot list. Give this '
+        'API server http://api.test: access to nodes is forbidden: user "u" cannot list. Give this '
         "user a ClusterRole with the verb list on nodes; `kubectl auth can-i list nodes` must say "
         "yes."
     )
@@ -136,7 +136,7 @@ def test_forbidden_and_only_once(kubeconfig: str) -> None:
         (
             httpx.Response(502, text="<html>proxy"),
             (
-                "listing nodes failed with status 502: Bad Gateway. Try again; if it "
+                "asking for nodes failed with status 502: Bad Gateway. Try again; if it "
                 "stays, look at the "
                 "API server's log."
             ),
@@ -144,7 +144,7 @@ def test_forbidden_and_only_once(kubeconfig: str) -> None:
         (
             httpx.Response(500, json=["odd"]),
             (
-                "listing nodes failed with status 500: Internal Server Error. Try "
+                "asking for nodes failed with status 500: Internal Server Error. Try "
                 "again; if it stays, "
                 "look at the API server's log."
             ),

@@ -19,7 +19,7 @@ DEPLOY = "rebellions.ai/npu.deploy.driver"
 ABSENCE = Problem("cluster x", "nothing there", "Add something")
 
 
-def planned(*nodes: Any, raw: dict[str, Any] | None = None, source: str = "live") -> StackPlan:  # noqa: ANN401
+def planned(*nodes: Any, raw: dict[str, Any] | None = None, source: str = "live") -> StackPlan:
     return make_plan(load(raw or {}), Found(source, nodes), RBLN)
 
 

@@ -37,7 +37,12 @@ def quiet(line: str) -> None:
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     root = tmp_path / "project"
-    for name in [*SINGLE_FILES, "rbln_stack/contract.py", "agents/__pycache__/main.pyc", "x.py"]:
+    for name in [
+        *SINGLE_FILES,
+        "agents/extra.py",
+        "agents/__pycache__/main.pyc",
+        "rbln_stack/plan.py",
+    ]:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(name)
     (root / "pyproject.toml").write_text('[project]\nversion = "1.2.3"\n')
@@ -55,7 +60,7 @@ def test_incomplete_checkout_is_named(project: Path) -> None:
 
 
 def test_context_holds_sources_only(project: Path) -> None:
-    assert sorted(context_files(project)) == sorted([*SINGLE_FILES, "rbln_stack/contract.py"])
+    assert sorted(context_files(project)) == sorted([*SINGLE_FILES, "agents/extra.py"])
 
 
 def test_key_follows_every_input(project: Path) -> None:
@@ -65,7 +70,7 @@ def test_key_follows_every_input(project: Path) -> None:
     assert key(project, version="2") != first
     (project / "x.py").write_text("not part of the image")
     assert key(project) == first
-    shutil.move(project / "rbln_stack/contract.py", project / "rbln_stack/other.py")
+    shutil.move(project / "agents/extra.py", project / "agents/other.py")
     assert key(project) != first
 
 
