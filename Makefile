@@ -47,8 +47,12 @@ check: setup ## Format, lint and types
 test-fast: setup ## Tests that need no engine and no cluster, under a minute
 	@$(BIN)/python -m pytest -q -m "not engine and not cluster and not scale"
 
+.PHONY: tools
+tools: setup ## Find, download or build every tool and image
+	@$(BIN)/rbln-stack tools
+
 .PHONY: test
-test: check ## All tests; cluster tests need root
+test: check tools ## All tests; cluster tests need root
 	@$(BIN)/python -m pytest
 
 .PHONY: bench

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,10 +47,10 @@ def cluster_times() -> dict[str, float]:
         "two real nodes": ClusterSpec(name=NAME, nodes=2),
         "1,000 kwok nodes": ClusterSpec(name=NAME, nodes=0, kwok=1000),
     }.items():
-        times[f"up, {label}"] = seconds(lambda spec=spec: lifecycle.up(spec, quiet))
+        times[f"up, {label}"] = seconds(partial(lifecycle.up, spec, quiet))
         if spec.nodes:
             times |= preview_times()
-            times["up again, two real nodes"] = seconds(lambda spec=spec: lifecycle.up(spec, quiet))
+            times["up again, two real nodes"] = seconds(partial(lifecycle.up, spec, quiet))
         times[f"down, {label}"] = seconds(lambda: lifecycle.down(NAME, quiet))
     return times
 

@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from rbln_stack.cli import cluster, status
+from rbln_stack.cli import cluster, status, tools
 from rbln_stack.errors import StackError
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app = typer.Typer(
 )
 app.add_typer(cluster.app, name="cluster")
 app.command("status")(status.status)
+app.command("tools")(tools.tools)
 
 
 def main() -> None:

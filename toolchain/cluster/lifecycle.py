@@ -135,6 +135,17 @@ def _have_parts(spec: ClusterSpec, say: Reporter) -> Parts:
     return Parts(tools, images.ensure(tools.programs, cache_root(), say))
 
 
+def have_everything(say: Reporter, *, engine: bool) -> list[dict[str, str]]:
+    """Obtain all tools, and the images where this user can make them; tell where each came from."""
+    tools = obtain.obtain((*pins.CLUSTER, "kwok", *(pins.ENGINE if engine else ())), say)
+    if os.geteuid() == 0:
+        _have_parts(ClusterSpec(), say)
+    return [
+        {"tool": name, "version": pins.BY_NAME[name].version, "origin": origin}
+        for name, origin in tools.origins.items()
+    ]
+
+
 def _claim(spec: ClusterSpec) -> Record:
     """Take the first free cluster number of this machine."""
     layout = Layout.of(spec.name)

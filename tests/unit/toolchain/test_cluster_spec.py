@@ -145,9 +145,15 @@ def test_containers_of_a_node_see_its_own_sysfs() -> None:
     assert default["mounts"][1]["type"] == "sysfs"
 
 
-@pytest.mark.parametrize("command", ["up", "down", "status", "kubeconfig", "env"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("cluster up", "cluster down", "cluster status", "cluster kubeconfig", "cluster env"),
+        *("status", "tools"),
+    ],
+)
 def test_every_command_has_help_with_an_example(command: str) -> None:
-    shown = CliRunner().invoke(app, ["cluster", command, "--help"]).output
+    shown = CliRunner().invoke(app, [*command.split(), "--help"]).output
     assert "Example:" in shown
     assert "--output" in shown
 
