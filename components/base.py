@@ -13,6 +13,8 @@ from pulumi_kubernetes.apps.v1 import DaemonSet
 from pulumi_kubernetes.core.v1 import ConfigMap, Namespace, ServiceAccount
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding
 
+from rbln_stack import contract
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
         SubjectArgsDict,
     )
 
-SKIP_AWAIT = {"pulumi.com/skipAwait": "true"}
+SKIP_AWAIT = {contract.SKIP_AWAIT_ANNOTATION: "true"}
 
 
 class Operand(pulumi.ComponentResource):

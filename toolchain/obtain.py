@@ -45,6 +45,11 @@ def obtain(
 ) -> Tools:
     """Have every named bundle, from the nearest source; `search=False` skips PATH."""
     root = root or cache_root()
+    with cache.explaining(root):
+        return _obtain(names, say, root, search=search)
+
+
+def _obtain(names: Iterable[str], say: progress.Reporter, root: Path, *, search: bool) -> Tools:
     bundles = [pins.BY_NAME[name] for name in names]
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         found = list(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from simulator import kernel
 from simulator.fleet import load_fleet
 from tests.support.device_plugin import DevicePlugin
-from toolchain.cluster import lifecycle
+from toolchain.cluster import lifecycle, processes
 from toolchain.progress import to_stderr
 
 if TYPE_CHECKING:
@@ -224,10 +226,33 @@ def test_the_agent_image_sees_the_nodes_devices(pods: Machine) -> None:
     assert [device["product"] for device in seen["accelerators"]] == ["RBLN-CA25", "RBLN-CA25"]
 
 
+def simulated_kernel(machine: Machine, node: str) -> Path:
+    """The node's root, through which its simulated kernel is asked."""
+    init = processes.node_inits(processes.of_cluster(machine.layout.root))[node]
+    return Path(f"/proc/{init.pid}/root")
+
+
+# The module is the node's own, its devices exist in that node alone, and a fault is a fault.
+def test_the_simulated_module_loads_fails_and_unloads(cluster: Machine) -> None:
+    root = simulated_kernel(cluster, "node-2")
+    kernel.set_fault(root, "driver-load-fails", on=True)
+    with pytest.raises(kernel.KernelError):
+        kernel.ask(root, "load", "3.0.0")
+    kernel.set_fault(root, "driver-load-fails", on=False)
+    kernel.ask(root, "load", "3.0.0")
+    cluster.on_node("node-2", "test", "-c", "/dev/rbln1")
+    assert not Path("/dev/rbln1").exists()
+    assert not (simulated_kernel(cluster, "node-1") / "sys/module/rebellions").exists()
+    kernel.set_fault(root, "module-busy", on=True)
+    with pytest.raises(AssertionError, match="in use"):
+        cluster.on_node("node-2", "rmmod", "rebellions")
+    kernel.set_fault(root, "module-busy", on=False)
+    cluster.on_node("node-2", "rmmod", "rebellions")
+    cluster.on_node("node-2", "test", "!", "-e", "/dev/rbln1")
+
+
 def test_up_again_changes_nothing(cluster: Machine) -> None:
     def pids() -> set[int]:
-        from toolchain.cluster import processes  # noqa: PLC0415
-
         found = processes.of_cluster(cluster.layout.root)
         return {p.pid for p in found if "shim" not in p.argv[0]}
 

@@ -122,6 +122,27 @@ def test_a_taken_port_is_named_and_nothing_is_left() -> None:
     assert traces(root) == before
 
 
+def test_a_full_disk_is_one_line_and_nothing_is_left(tmp_path: Path) -> None:
+    """On a cache of its own that holds 64 MiB; the mount is seen by the command alone."""
+    command = (
+        f"mount -t tmpfs -o size=64m tmpfs {tmp_path} && exec {sys.executable} -c "
+        "'from rbln_stack.cli.main import main; main()' cluster up --name full --nodes 1"
+    )
+    done = subprocess.run(
+        ["unshare", "--mount", "/bin/sh", "-c", command],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=PROJECT,
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
+    )
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("rbln-stack: the cache ")
+    assert last.endswith("free some space, or set XDG_CACHE_HOME to a folder on a larger disk")
+    assert not Layout.of("full").root.exists()
+
+
 def test_without_root_the_nodes_are_kwoks_and_it_says_so() -> None:
     """In a user namespace this process is nobody special, and may still read its own files."""
     command = [sys.executable, "-c", "from rbln_stack.cli.main import main; main()", "cluster"]

@@ -48,11 +48,12 @@ def wait_for_drivers(machine: Machine) -> None:
         machine.wait(f"daemonset/{name}", "jsonpath={.status.numberReady}=1", NAMESPACE)
 
 
-# DC-01, DC-22, DC-25, DC-26, DC-44, S0-02: one story, each step on what the one before it left.
+# DC-01, DC-09, DC-22, DC-25, DC-26, DC-44, S0-02: one story, each step on what the last one left.
 def test_from_live_labels_to_a_driver_on_every_node_and_back(stack: Machine) -> None:
     namespaces = {item["metadata"]["name"] for item in stack.get("namespaces")["items"]}
 
-    preview = changes(stack.pulumi("preview", "--stack", STACK, "--json"))
+    policies = ("--policy-pack", "policies")
+    preview = changes(stack.pulumi("preview", "--stack", STACK, "--json", *policies))
     assert preview.get("create", 0) > 0
     assert NAMESPACE not in namespaces
 

@@ -27,6 +27,8 @@ NFD_NAMESPACE = "node-feature-discovery"
 WORKER_CONFIG = "core:\n  sleepInterval: 10s\n"
 FEATURE = "feature.node.kubernetes.io"
 THREADS = 16
+# Beside real nodes, keeps pods that want one away.
+KWOK_TAINT = {"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}
 
 
 def apply(kubectl: Path, layout: Layout, *argv: str, text: str | None = None) -> None:
@@ -89,10 +91,7 @@ def kwok_node(spec: ClusterSpec, number: int) -> Manifest:
                 f"{FEATURE}/kernel-version.full": node.kernel,
             },
         },
-        # Keeps pods that want a real node away.
-        "spec": {
-            "taints": [{"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}]
-        },
+        "spec": {"taints": [KWOK_TAINT] if spec.nodes else []},
         "status": {"capacity": capacity, "allocatable": capacity},
     }
 

@@ -131,8 +131,9 @@ def _have_parts(spec: ClusterSpec, say: Reporter) -> Parts:
     tools = obtain.obtain((*names, *(("kwok",) if spec.kwok else ())), say)
     if not spec.nodes:
         return Parts(tools, Images())
-    tools = setup.with_system_programs(tools, cache_root(), say)
-    return Parts(tools, images.ensure(tools.programs, cache_root(), say))
+    with cache.explaining(cache_root()):
+        tools = setup.with_system_programs(tools, cache_root(), say)
+        return Parts(tools, images.ensure(tools.programs, cache_root(), say))
 
 
 def have_everything(say: Reporter, *, engine: bool) -> list[dict[str, str]]:

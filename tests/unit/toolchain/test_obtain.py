@@ -159,7 +159,7 @@ def test_a_disk_that_fills_up_leaves_no_half_made_entry(tmp_path: Path) -> None:
     target = tmp_path / "tools" / "entry"
 
     def fill() -> None:
-        with cache.new_entry(target) as work:
+        with cache.explaining(tmp_path), cache.new_entry(target) as work:
             (work / "bin" / "half").write_bytes(b"half")
             raise OSError(errno.ENOSPC, "no space")
 
