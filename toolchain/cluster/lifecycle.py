@@ -83,7 +83,8 @@ def up(spec: ClusterSpec, say: Reporter) -> Record:
         try:
             _make(record, layout, parts, say)
         except BaseException:
-            say(f"cluster {spec.name}: did not come up; its logs are in {_keep_logs(layout)}")
+            if layout.logs.exists():
+                say(f"cluster {spec.name}: did not come up; its logs are in {_keep_logs(layout)}")
             _remove(layout, record)
             raise
     return record
@@ -158,9 +159,13 @@ def _claim(spec: ClusterSpec) -> Record:
             # Without root there is nothing to make; the address itself is the claim.
             free = _is_free(record.addresses.host, servers.ETCD_PORT)
         if free:
-            layout.root.mkdir(parents=True)
-            layout.root.chmod(0o711)
-            record.write(layout.record)
+            try:
+                layout.root.mkdir(parents=True)
+                layout.root.chmod(0o711)
+                record.write(layout.record)
+            except BaseException:
+                _remove(layout, record)
+                raise
             return record
     raise ToolchainError(
         f"all {MAX_CLUSTERS} cluster numbers of this machine are taken",
@@ -328,8 +333,7 @@ def _remove(layout: Layout, record: Record | None) -> None:
 def _keep_logs(layout: Layout) -> Path:
     kept = state_root() / "last-failure" / layout.root.name
     shutil.rmtree(kept, ignore_errors=True)
-    if layout.logs.exists():
-        shutil.copytree(layout.logs, kept)
+    shutil.copytree(layout.logs, kept)
     for folder in layout.root.glob("nodes/*/log/rbln-stack"):
         shutil.copytree(folder, kept / folder.parent.parent.name)
     return kept
