@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.machine import Machine
+from toolchain.cluster import lifecycle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +21,10 @@ NODES = 1000
 @pytest.fixture(scope="module")
 def fleet() -> Iterator[Machine]:
     machine = Machine.make("scale", nodes=0, kwok=NODES)
+    seen = lifecycle.status("scale")
+    assert seen is not None
+    # Right after `up`: a server that fell over at its start would be missing here.
+    assert seen.state == "up"
     yield machine
     machine.remove()
 

@@ -6,10 +6,13 @@ servers and nodes are its children and die with it.
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import shutil
+import ssl
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +29,9 @@ SCHEDULER_PORT = 10259
 KWOK_PORT = 10247
 LEASE_S = 40  # a restarted kwok waits for the old leases to end, so they must be short
 PLAN = "servers.json"
+READY_TIMEOUT_S = 60.0
+# Started first; all others are clients of the API server.
+SERVERS = ("etcd", "kube-apiserver")
 # Every server by its own name: for forming command lines without knowing where programs are.
 NAMES = {
     name: name
@@ -183,11 +189,38 @@ def main() -> None:
     if record is None:
         sys.exit(f"{layout.record} is not readable: run `rbln-stack cluster down` and up again")
     supervisor = Supervisor()
-    for name, argv in commands(record, layout, plan["programs"]).items():
-        supervisor.add(Program(name=name, log=layout.logs / f"{name}.log", argv=argv))
-    for name, argv in plan["nodes"].items():
-        supervisor.add(Program(name=name, log=layout.logs / f"{name}.log", argv=argv))
+    found = commands(record, layout, plan["programs"])
+    clients = {name: found.pop(name) for name in list(found) if name not in SERVERS}
+    for started in (found, plan["nodes"], clients):
+        if started is clients:
+            wait_for_api(record, layout)
+        for name, argv in started.items():
+            supervisor.add(Program(name=name, log=layout.logs / f"{name}.log", argv=argv))
     supervisor.run()
+
+
+def wait_for_api(record: Record, layout: Layout) -> None:
+    """Wait until the API server is ready; a server's start offers no event, so it is asked.
+
+    Its clients end when they come too early, and would be started again only after a pause.
+    """
+    context = ssl.create_default_context(cafile=str(layout.pki / "ca.crt"))
+    pair = layout.pki / "kubelet-client"
+    context.load_cert_chain(f"{pair}.crt", f"{pair}.key")
+    deadline = time.monotonic() + READY_TIMEOUT_S
+    while time.monotonic() < deadline:
+        connection = http.client.HTTPSConnection(
+            record.addresses.host, record.spec.api_port, context=context, timeout=2
+        )
+        try:
+            connection.request("GET", "/readyz")
+            if connection.getresponse().status == http.HTTPStatus.OK:
+                return
+        except OSError:
+            pass
+        finally:
+            connection.close()
+        time.sleep(0.05)
 
 
 def node_command(plan_file: Path) -> list[str]:
