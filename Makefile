@@ -57,6 +57,7 @@ test: check tools ## All tests; cluster tests need root
 
 .PHONY: bench
 bench: setup ## Measure, with a floor from the same run
+	@$(BIN)/python benchmarks/plan.py
 	@$(BIN)/python benchmarks/start.py
 
 .PHONY: coverage
@@ -64,9 +65,9 @@ coverage: setup ## Write docs/coverage.md from the marks in tests
 	@$(BIN)/python tests/coverage.py
 
 .PHONY: lock
-lock: setup ## Resolve requirements/*.in anew
+lock: setup ## Pin what requirements/*.in ask for; UPGRADE=--upgrade takes newer versions
 	@cd requirements && for name in agent stack dev go; do \
-	  ../$(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header \
+	  ../$(BIN)/uv pip compile --quiet $(UPGRADE) --universal --generate-hashes --no-header \
 	    --no-emit-index-url --no-emit-find-links --python-version 3.11 -o $$name.txt $$name.in; done
 
 .PHONY: clean

@@ -39,7 +39,11 @@ class Agent:
     summary: str
 
 
-AGENTS: Final = (Agent("inventory", "agents.inventory.shell", "list the node's accelerators"),)
+AGENTS: Final = (
+    Agent("inventory", "agents.inventory.shell", "list the node's accelerators"),
+    Agent("node-state", "agents.node_state.shell", "say whether the stack is ready, and why not"),
+    Agent("stand-in", "agents.stand_in.shell", "wait for files and publish files"),
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

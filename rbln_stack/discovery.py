@@ -7,10 +7,10 @@ the plan turns into an error or a warning.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rbln_stack import kube, nodes
+from rbln_stack import contract, kube, naming, nodes, placement
 from rbln_stack.errors import Problem
 
 if TYPE_CHECKING:
@@ -25,12 +25,23 @@ _NODES = "api/v1/nodes"
 
 
 @dataclass(frozen=True, slots=True)
+class DriverSet:
+    """A driver DaemonSet of this stack that exists already, and the pool it was made for."""
+
+    name: str
+    instance: str
+    pool: str
+    key: naming.PoolKey
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """The accelerator nodes by name, where they were read, and why there are none."""
 
     source: str
     nodes: tuple[nodes.NodeFacts, ...]
     absence: Problem | None = None
+    driver_sets: tuple[DriverSet, ...] = ()
 
     @property
     def live(self) -> bool:
@@ -43,7 +54,7 @@ def discover(
 ) -> Found:
     """Read the nodes from where config says; `transport` replaces the network in tests."""
     settings = config.discovery
-    selector_keys = tuple(config.driver.node_selector)
+    selector_keys = config_label_keys(config)
     if settings.source == "snapshot":
         path = settings.snapshot or ""
         return from_manifests(
@@ -51,7 +62,48 @@ def discover(
         )
     access = kube.access(config.kubeconfig, config.context)
     with kube.Cluster(access, timeout_s=settings.timeout_seconds, transport=transport) as cluster:
-        return from_cluster(cluster, profile, more_labels=selector_keys)
+        found = from_cluster(cluster, profile, more_labels=selector_keys)
+        namespace = config.namespace or profile.default_namespace
+        return replace(found, driver_sets=driver_sets(cluster, namespace, profile))
+
+
+def config_label_keys(config: RootConfig) -> tuple[str, ...]:
+    """The labels by which config chooses nodes: facts must keep them."""
+    managed = config.managed_nodes
+    keys = [managed.label_key, *managed.node_selector]
+    for _, section in config.driver_declarations():
+        keys += section.node_selector
+        keys += placement.affinity_keys(section.node_affinity.plain())
+    return tuple(sorted(set(filter(None, keys))))
+
+
+def driver_sets(
+    cluster: kube.Cluster, namespace: str, profile: VendorProfile
+) -> tuple[DriverSet, ...]:
+    """The driver DaemonSets this stack made before; a pool that lost its nodes shows here alone."""
+    selector = (
+        f"{contract.COMPONENT_LABEL}={profile.driver_name},"
+        f"{contract.MANAGED_BY_LABEL}={contract.STACK}"
+    )
+    path = f"apis/apps/v1/namespaces/{namespace}/daemonsets"
+    found = (_driver_set(one, profile) for one in cluster.list(path, selector=selector))
+    return tuple(sorted((one for one in found if one), key=lambda one: one.name))
+
+
+def _driver_set(manifest: kube.Manifest, profile: VendorProfile) -> DriverSet | None:
+    """None for the DaemonSet of all other kernels, which belongs to no pool."""
+    pod = manifest.get("spec", {}).get("template", {}).get("spec") or {}
+    selector = pod.get("nodeSelector") or {}
+    labels = nodes.labels_of(manifest)
+    if not all(selector.get(key) for key in contract.GROUPING_LABELS):
+        return None
+    os_id, os_version, kernel, arch = (selector[key] for key in contract.GROUPING_LABELS)
+    return DriverSet(
+        name=manifest["metadata"]["name"],
+        instance=labels.get(profile.instance_label, ""),
+        pool=labels.get(profile.pool_label, ""),
+        key=(os_id, os_version, kernel, arch),
+    )
 
 
 def from_cluster(
@@ -100,10 +152,12 @@ def _absence(subject: str, profile: VendorProfile, *, nfd_works: bool) -> Proble
             "no node has a feature.node.kubernetes.io/ label, so node feature discovery (NFD) does "
             "not work there",
             "Install NFD and wait until its worker has labelled the nodes",
+            code="nfd-missing",
         )
     return Problem(
         subject,
         f"NFD works, but no node has the label {' or '.join(profile.present_labels)}",
         f"Check that a node holds a device of PCI vendor {profile.devices.pci_vendor} and that "
         f"NFD's deviceClassWhitelist has class {profile.devices.pci_class[:2]}",
+        code="no-accelerator-node",
     )

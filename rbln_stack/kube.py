@@ -77,12 +77,19 @@ class Cluster:
         self._http.close()
 
     def list(
-        self, path: str, *, selector: str = "", accept: str = "application/json"
+        self,
+        path: str,
+        *,
+        selector: str = "",
+        fields: str = "",
+        accept: str = "application/json",
     ) -> Iterator[Manifest]:
         """All objects of a collection, of every page, as they arrive."""
         params: dict[str, str | int] = {"limit": PAGE_SIZE}
         if selector:
             params["labelSelector"] = selector
+        if fields:
+            params["fieldSelector"] = fields
         while True:
             page = self._get(path, params, accept)
             yield from page.get("items") or ()
@@ -150,6 +157,7 @@ class Cluster:
             what,
             "Check that the cluster runs and that kubeconfig and context name it; to preview "
             "without a cluster set discovery.source to snapshot",
+            code="unreachable",
         )
 
     def _refused(self, path: str, answer: httpx.Response) -> Problem:
@@ -161,39 +169,44 @@ class Cluster:
                 f"access to {collection} is forbidden: {_message(answer)}",
                 f"Give this user a ClusterRole with the verb list on {collection}; `kubectl auth "
                 f"can-i list {collection}` must say yes",
+                code="forbidden",
             )
         if answer.status_code == httpx.codes.UNAUTHORIZED:
             return Problem(
                 subject,
                 f"the credentials are not accepted: {_message(answer)}",
                 "Renew them, or choose another context",
+                code="unauthorized",
             )
         return Problem(
             subject,
             f"asking for {collection} failed with status {answer.status_code}: {_message(answer)}",
             "Try again; if it stays, look at the API server's log",
+            code="api",
         )
 
 
 def read_snapshot(path: str) -> list[Manifest]:
     """The nodes in a file with what `kubectl get nodes -o json` (or yaml) printed."""
-    subject = f"snapshot {path}"
-    remedy = "Record it with `kubectl get nodes -o json`"
+
+    def failure(what: str) -> DiscoveryError:
+        remedy = "Record it with `kubectl get nodes -o json`"
+        return DiscoveryError([Problem(f"snapshot {path}", what, remedy, code="snapshot")])
+
     try:
         text = Path(path).read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise DiscoveryError([Problem(subject, "there is no such file", remedy)]) from error
+        raise failure("there is no such file") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise DiscoveryError([Problem(subject, f"cannot be read ({error})", remedy)]) from error
+        raise failure(f"cannot be read ({error})") from error
     try:
         # A fleet's JSON has tens of megabytes; a YAML parser needs minutes for it.
         content = json.loads(text) if text.lstrip().startswith("{") else yaml.safe_load(text)
     except (ValueError, yaml.YAMLError) as error:
-        what = "is neither JSON nor YAML"
-        raise DiscoveryError([Problem(subject, what, remedy)]) from error
+        raise failure("is neither JSON nor YAML") from error
     nodes = _nodes_in(content)
     if nodes is None:
-        raise DiscoveryError([Problem(subject, "does not hold a list of nodes", remedy)])
+        raise failure("does not hold a list of nodes")
     return nodes
 
 
@@ -229,6 +242,7 @@ def _unusable(reason: object) -> Problem:
         f"cannot be used: {_reason(reason)}",
         "Check the config keys kubeconfig and context, or the variable KUBECONFIG; `kubectl get "
         "nodes` must work with them",
+        code="credentials",
     )
 
 

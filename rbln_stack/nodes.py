@@ -75,7 +75,8 @@ def node_facts(
 ) -> NodeFacts:
     """Keep what the plan reads: a node carries some hundred labels, annotations and images."""
     labels = labels_of(manifest)
-    wanted = {*contract.GROUPING_LABELS, *profile.present_labels, *more_labels}
+    fixed = (*contract.GROUPING_LABELS, contract.HOSTNAME_LABEL)
+    wanted = {*fixed, *profile.present_labels, *more_labels}
     own = f"{profile.label_domain}/"
     kept = {key: labels[key] for key in sorted(labels) if key in wanted or key.startswith(own)}
     spec = manifest.get("spec") or {}

@@ -67,14 +67,23 @@ class Grouping:
         return self.unlabelled + self.unselected
 
 
-def group(nodes: Iterable[NodeFacts], node_selector: Mapping[str, str], prefix: str) -> Grouping:
-    """Put each node into its pool; `prefix` is what the pool's object names begin with."""
+def group(
+    nodes: Iterable[NodeFacts],
+    node_selector: Mapping[str, str],
+    prefix: str,
+    kept: Iterable[naming.PoolKey] = (),
+) -> Grouping:
+    """Put each node into its pool; `prefix` is what the pool's object names begin with.
+
+    Pools in `kept` exist even without a node.
+    """
     members: defaultdict[naming.PoolKey, list[NodeFacts]] = defaultdict(list)
+    members.update({key: [] for key in kept})
     unlabelled: list[Problem] = []
     unselected: list[Problem] = []
     for node in sorted(nodes, key=lambda node: node.name):
         if any(node.labels.get(key) != value for key, value in node_selector.items()):
-            unselected.append(_unselected(node, node_selector))
+            unselected.append(not_selected(node, node_selector))
         elif node.missing_labels:
             unlabelled.append(_unlabelled(node))
         else:
@@ -100,10 +109,13 @@ def _unlabelled(node: NodeFacts) -> Problem:
         f"node {node.name}",
         f"it holds an accelerator but lacks {', '.join(node.missing_labels)}, so it is in no pool",
         "Make NFD label it (its worker must run there with the sources kernel and system on)",
+        code="node-unlabelled",
+        node=node.name,
     )
 
 
-def _unselected(node: NodeFacts, node_selector: Mapping[str, str]) -> Problem:
+def not_selected(node: NodeFacts, node_selector: Mapping[str, str]) -> Problem:
+    """Why a node without the labels that config asks for is in no pool."""
     wanted = ", ".join(
         f"{key}={value}"
         for key, value in sorted(node_selector.items())
@@ -114,4 +126,7 @@ def _unselected(node: NodeFacts, node_selector: Mapping[str, str]) -> Problem:
         f"it holds an accelerator but not the label {wanted} of driver.nodeSelector, so it is in "
         "no pool",
         "Label it, or change driver.nodeSelector, if it should get a driver",
+        severity="info",
+        code="node-not-selected",
+        node=node.name,
     )

@@ -5,11 +5,12 @@ Read by config, plan and builders. A new vendor is a new constant, never a branc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from rbln_stack import contract
+from rbln_stack.states import RBLN_STATES, State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,7 +41,21 @@ class VendorProfile:
     driver_command: str
     driver_args: tuple[str, ...]
     driver_image: ImageDefaults
+    manager_image: ImageDefaults
+    agents_image: ImageDefaults
+    images: Mapping[str, ImageDefaults] = field(hash=False)
+    commands: Mapping[str, tuple[str, ...]] = field(hash=False)
+    driver_kind: str
+    driver_api: str
+    policy_kind: str
+    policy_api: str
+    policy_name: str
+    object_prefix: str
+    own_names: frozenset[str]
+    states: tuple[State, ...]
+    default_requests: Mapping[str, str] = field(hash=False)
     startup_probe_script: str
+    toolkit_entrypoint_script: str
 
     @property
     def present_labels(self) -> tuple[str, str]:
@@ -67,6 +82,11 @@ class VendorProfile:
         return f"{self.label_domain}/driver-instance"
 
     @property
+    def config_hash_annotation(self) -> str:
+        """The key on pod templates that changes whenever the pods must be made anew."""
+        return f"{self.label_domain}/config-hash"
+
+    @property
     def driver_dir(self) -> str:
         """Where the driver's user-mode files appear on the host."""
         return f"{self.run_dir}/{contract.DRIVER_DIR}"
@@ -79,6 +99,14 @@ class VendorProfile:
     def deploy_label(self, operand: str) -> str:
         """The key by which a node opts out of an operand or pauses it."""
         return f"{self.label_domain}/{self.label_stem}.deploy.{operand}"
+
+    def object_name(self, operand: str) -> str:
+        """What the operand's objects are called; the telemetry daemon has its own name."""
+        return operand if operand in self.own_names else f"{self.object_prefix}-{operand}"
+
+
+def _hub(repository: str, tag: str) -> ImageDefaults:
+    return ImageDefaults(registry="docker.io", repository=f"rebellions/{repository}", tag=tag)
 
 
 RBLN: Final = VendorProfile(
@@ -96,7 +124,41 @@ RBLN: Final = VendorProfile(
     driver_image=ImageDefaults(
         registry="harbor.k8s.rebellions.in", repository="rebellions-sw/driver", tag="3.0.0"
     ),
+    manager_image=_hub("rbln-k8s-driver-manager", "latest"),
+    # Built from images/agent and imported on the nodes; a registry of one's own is set in config.
+    agents_image=ImageDefaults(registry="localhost", repository="rbln-agent", tag="0.1.0"),
+    images=MappingProxyType(
+        {
+            contract.VALIDATOR_OPERAND: _hub("rbln-npu-operator-validator", "latest"),
+            contract.TOOLKIT_OPERAND: _hub("rbln-container-toolkit", "latest"),
+            contract.DEVICE_PLUGIN_OPERAND: _hub("k8s-device-plugin", "v0.3.7"),
+            contract.FEATURE_DISCOVERY_OPERAND: _hub("rbln-npu-feature-discovery", "v0.2.0"),
+            contract.DAEMON_OPERAND: ImageDefaults(
+                registry="repo.rebellions.ai", repository="rebellions/rbln-daemon", tag="3.0.0"
+            ),
+            contract.EXPORTER_OPERAND: _hub("rbln-metrics-exporter", "v0.2.3"),
+        }
+    ),
+    # Only where the vendor's image is not simply run as it is.
+    commands=MappingProxyType(
+        {
+            contract.DRIVER_OPERAND: ("driver-manager",),
+            contract.VALIDATOR_OPERAND: ("rbln-validator",),
+            contract.TOOLKIT_OPERAND: ("/bin/entrypoint.sh",),
+            contract.DAEMON_OPERAND: ("/opt/rebellions/bin/rbln_daemon",),
+        }
+    ),
+    driver_kind="RBLNDriver",
+    driver_api="rebellions.ai/v1alpha1",
+    policy_kind="RBLNClusterPolicy",
+    policy_api="rebellions.ai/v1beta1",
+    policy_name="rbln-cluster-policy",
+    object_prefix="rbln",
+    own_names=frozenset({contract.DAEMON_OPERAND}),
+    states=RBLN_STATES,
+    default_requests=MappingProxyType({"cpu": "250m", "memory": "40Mi"}),
     startup_probe_script="startup-probe.sh",
+    toolkit_entrypoint_script="toolkit-entrypoint.sh",
 )
 
 PROFILES: Final[Mapping[str, VendorProfile]] = MappingProxyType({RBLN.name: RBLN})

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 CLUSTER = "test"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Golden files are written anew only when asked for, and the difference is reviewed."""
+    parser.addoption("--update-golden", action="store_true", help="write tests/golden anew")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Fail, and never skip, where a cluster is asked for that cannot be made."""
     needs_root = [item for item in items if item.get_closest_marker("cluster")]

@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from rbln_stack.cli import cluster, status, tools
+from rbln_stack.cli import cluster, import_values, plan, render, snapshot, status, tools
 from rbln_stack.errors import StackError
 
 app = typer.Typer(
@@ -22,6 +22,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(cluster.app, name="cluster")
+app.command("plan")(plan.plan)
+app.command("render")(render.render)
+app.command("snapshot")(snapshot.snapshot)
+app.command("import-values")(import_values.import_values)
 app.command("status")(status.status)
 app.command("tools")(tools.tools)
 

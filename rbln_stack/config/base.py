@@ -6,9 +6,17 @@ dict a pod builder needs; users write the camelCase aliases.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
 
@@ -35,8 +43,13 @@ def _as_text(value: object) -> object:
     return value
 
 
-PullPolicy = Literal["Always", "IfNotPresent", "Never"]
-Quantity = Annotated[str, BeforeValidator(_as_text), Field(pattern=r"^[0-9.]+[A-Za-z0-9]*$")]
+_QUANTITY = r"^[0-9.]+[A-Za-z0-9]*$"
+Quantity = Annotated[
+    str,
+    BeforeValidator(_as_text),
+    Field(pattern=_QUANTITY),
+    WithJsonSchema({"type": ["string", "number"], "pattern": _QUANTITY}),
+]
 ObjectName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
 NamespaceName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
 LabelKey = Annotated[
@@ -45,30 +58,11 @@ LabelKey = Annotated[
 LabelValue = Annotated[
     str, Field(pattern=r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$", max_length=63)
 ]
+HostPath = Annotated[str, Field(pattern=r"^/[^\s:]*$")]
+Port = Annotated[int, Field(ge=1, le=65535)]
+Seconds = Annotated[int, Field(ge=0, le=86400)]
 Labels = dict[LabelKey, LabelValue]
 Annotations = dict[LabelKey, str]
-
-
-class Toleration(Section):
-    """A taint that a pod accepts."""
-
-    key: str | None = None
-    """Taint key; left out, every key is accepted."""
-    operator: Literal["Exists", "Equal"] | None = None
-    """How key and value are compared."""
-    value: str | None = None
-    """Taint value, for the operator Equal."""
-    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
-    """Taint effect; left out, every effect is accepted."""
-    toleration_seconds: int | None = None
-    """How long a NoExecute taint is accepted."""
-
-    @model_validator(mode="after")
-    def _key_or_exists(self) -> Self:
-        if not self.key and self.operator != "Exists":
-            msg = "a toleration without key must have operator Exists, or it accepts nothing"
-            raise ValueError(msg)
-        return self
 
 
 class KeyRef(Section):
@@ -143,6 +137,18 @@ class EnvVar(Section):
         return self
 
 
+def _named_once(variables: tuple[EnvVar, ...]) -> tuple[EnvVar, ...]:
+    names = [variable.name for variable in variables]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        msg = f"{', '.join(twice)} is set more than once; keep one"
+        raise ValueError(msg)
+    return variables
+
+
+EnvVars = Annotated[tuple[EnvVar, ...], AfterValidator(_named_once)]
+
+
 class Resources(Section):
     """What a container asks for and may use."""
 
@@ -150,21 +156,3 @@ class Resources(Section):
     """Amounts the scheduler sets aside."""
     limits: dict[str, Quantity] | None = None
     """Amounts the container may not exceed."""
-
-
-class Image(Section):
-    """An image in the chart's notation `registry`, `repository`, `tag`, `pullPolicy`."""
-
-    registry: (
-        Annotated[str, Field(pattern=r"^[A-Za-z0-9]([-A-Za-z0-9.:/]*[A-Za-z0-9])?$")] | None
-    ) = None
-    """Registry host, from the vendor profile if left out."""
-    repository: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9._/]*[a-z0-9])?$")] | None = None
-    """Path below the registry, from the vendor profile if left out."""
-    tag: (
-        Annotated[str, Field(pattern=r"^([A-Za-z0-9_][-A-Za-z0-9_.]{0,127}|sha256:[0-9a-f]{64})$")]
-        | None
-    ) = None
-    """Version, or a digest `sha256:…`; always a string, so `3.0` must be quoted."""
-    pull_policy: PullPolicy = "IfNotPresent"
-    """When the kubelet pulls the image."""

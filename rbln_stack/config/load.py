@@ -1,4 +1,4 @@
-"""Plain mapping → `RootConfig`, or one error with everything that is wrong.
+"""Plain mapping → `RootConfig` with final values, or one error with everything that is wrong.
 
 Called by the program with the stack's config map and by the command line with a parsed file. It
 never touches the environment or the disk.
@@ -10,15 +10,20 @@ import difflib
 import json
 from typing import TYPE_CHECKING, Any, get_args
 
-from pydantic import ValidationError
+from pydantic import AliasChoices, ValidationError
 
+from rbln_stack.config import checks
 from rbln_stack.config.base import Section
+from rbln_stack.config.images import UNION_TAGS
+from rbln_stack.config.resolve import resolved
 from rbln_stack.config.root import RootConfig
 from rbln_stack.errors import ConfigError, Problem
+from rbln_stack.profiles import PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from pydantic.fields import FieldInfo
     from pydantic_core import ErrorDetails
 
 _SHOWN_CHARACTERS = 60
@@ -53,17 +58,33 @@ def stack_values(config_map: Mapping[str, Any], project: str) -> dict[str, Any]:
 
 
 def load(raw: Mapping[str, Any], secret_keys: Collection[str] = ()) -> RootConfig:
-    """Check the whole tree; raise one `ConfigError` that names every wrong key."""
+    """Check the whole tree and fill it up; raise one `ConfigError` that names every wrong key."""
     problems = [_secret(key) for key in sorted(secret_keys)]
     try:
         config = RootConfig.model_validate(dict(raw))
     except ValidationError as error:
-        details = error.errors(include_url=False, include_context=True)
+        details = _own_faults(error.errors(include_url=False, include_context=True))
         problems += [_problem(detail, secret_keys) for detail in details]
     else:
+        profile = PROFILES[config.profile]
+        problems += checks.problems(config, profile)
         if not problems:
-            return config
+            return resolved(config, profile)
     raise ConfigError(sorted(problems))
+
+
+def _own_faults(details: list[ErrorDetails]) -> list[ErrorDetails]:
+    """Without lists that count as too short only because their items are wrong."""
+    places = [detail["loc"] for detail in details]
+    return [
+        detail
+        for detail in details
+        if detail["type"] != "too_short"
+        or not any(
+            len(loc) > len(detail["loc"]) and loc[: len(detail["loc"])] == detail["loc"]
+            for loc in places
+        )
+    ]
 
 
 def _parsed(value: object) -> object:
@@ -86,7 +107,7 @@ def _secret(key: str) -> Problem:
 
 
 def _problem(detail: ErrorDetails, secret_keys: Collection[str]) -> Problem:
-    loc = tuple(part for part in detail["loc"] if part != "[key]")
+    loc = place(detail)
     subject = _path(loc)
     if detail["type"] == "extra_forbidden":
         return _unknown_key(loc, subject)
@@ -96,6 +117,15 @@ def _problem(detail: ErrorDetails, secret_keys: Collection[str]) -> Problem:
     if detail["type"] == "value_error":
         return Problem(subject, str(detail["ctx"]["error"]), "Correct the section")
     return Problem(subject, f"{shown} is not allowed", f"Allowed: {_allowed(detail)}")
+
+
+def place(detail: ErrorDetails) -> tuple[int | str, ...]:
+    """Where a problem is, in keys that the user wrote: without the library's marks for unions."""
+    marks = {"[key]", *UNION_TAGS}
+    loc = detail["loc"]
+    # An unknown key may look like a mark, but it is what the problem is about.
+    end = len(loc) - 1 if detail["type"] == "extra_forbidden" else len(loc)
+    return (*(part for part in loc[:end] if part not in marks), *loc[end:])
 
 
 def _allowed(detail: ErrorDetails) -> str:
@@ -108,28 +138,42 @@ def _allowed(detail: ErrorDetails) -> str:
 
 
 def _unknown_key(loc: tuple[int | str, ...], subject: str) -> Problem:
-    known = sorted(_known_keys(loc[:-1]))
+    names = [spellings(name, field) for name, field in _fields(loc[:-1]).items()]
+    for first, *others in names:
+        if loc[-1] in others:
+            return Problem(subject, f"it is another name of {first}, and both are set", "Keep one")
+    known = sorted(first for first, *_ in names)
     near = difflib.get_close_matches(str(loc[-1]), known, n=1, cutoff=0.5)
     hint = f"Did you mean {near[0]}" if near else f"Known keys: {', '.join(known)}"
     return Problem(subject, "unknown key", hint)
 
 
-def _known_keys(loc: tuple[int | str, ...]) -> set[str]:
-    """The keys users may write in the section at a place of the tree."""
+def spellings(name: str, field: FieldInfo) -> tuple[str, ...]:
+    """The keys users may write for a field, the preferred one first."""
+    if isinstance(field.validation_alias, AliasChoices):
+        return tuple(str(choice) for choice in field.validation_alias.choices)
+    return (field.alias or name,)
+
+
+def _fields(loc: tuple[int | str, ...]) -> dict[str, FieldInfo]:
+    """The fields of the section at a place of the tree."""
     section: type[Section] = RootConfig
     for part in loc:
-        by_alias = {field.alias: field.annotation for field in section.model_fields.values()}
-        if isinstance(part, str) and part in by_alias:
-            section = _section_in(by_alias[part]) or section
-    return {field.alias or name for name, field in section.model_fields.items()}
+        by_key = {
+            key: field.annotation
+            for name, field in section.model_fields.items()
+            for key in spellings(name, field)
+        }
+        if isinstance(part, str) and part in by_key:
+            section = next(iter(sections_in(by_key[part])), section)
+    return section.model_fields
 
 
-def _section_in(annotation: object) -> type[Section] | None:
-    """The section class inside `X`, `X | None` or `tuple[X, ...]`."""
+def sections_in(annotation: object) -> tuple[type[Section], ...]:
+    """The section classes inside of `X`, `X | None`, `tuple[X, ...]`, `dict[str, X]`."""
     if isinstance(annotation, type) and issubclass(annotation, Section):
-        return annotation
-    found = (_section_in(argument) for argument in get_args(annotation))
-    return next((section for section in found if section is not None), None)
+        return (annotation,)
+    return tuple(section for argument in get_args(annotation) for section in sections_in(argument))
 
 
 def _path(loc: tuple[int | str, ...]) -> str:

@@ -43,7 +43,8 @@ def driver_pods(machine: Machine) -> list[dict[str, Any]]:
 
 def wait_for_drivers(machine: Machine) -> None:
     """A DaemonSet makes its pods in its own time, and `wait` needs them to exist."""
-    for pool in machine.get("daemonsets", "-n", NAMESPACE)["items"]:
+    selector = "--selector=app.kubernetes.io/component=rbln-driver"
+    for pool in machine.get("daemonsets", "-n", NAMESPACE, selector)["items"]:
         name = pool["metadata"]["name"]
         machine.wait(f"daemonset/{name}", "jsonpath={.status.numberReady}=1", NAMESPACE)
 

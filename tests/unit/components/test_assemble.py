@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import runpy
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,14 +10,14 @@ import pulumi
 import pytest
 
 from components.assemble import assemble
-from rbln_stack import contract
+from rbln_stack import contract, states
 from rbln_stack.config.load import load
 from rbln_stack.discovery import Found
 from rbln_stack.kube import Access
 from rbln_stack.plan import make_plan
 from rbln_stack.profiles import RBLN
-from tests.unit.components.recording import Recorder, record
-from tests.unit.rbln_stack.fleet import BY_CLASS, BY_VENDOR, facts, manifest
+from tests.unit.components.recording import Recorder, Registered, record
+from tests.unit.rbln_stack.fleet import facts, manifest
 
 if TYPE_CHECKING:
     from rbln_stack.nodes import NodeFacts
@@ -33,48 +34,177 @@ def assembled(
     return record(lambda: assemble(plan, access or Access()))
 
 
-def test_disabled_driver_leaves_only_the_namespace() -> None:  # S0-53
-    recorder = assembled(raw={"driver": {"enabled": False}})
-    assert {resource.type for resource in recorder.seen} == {
-        "pulumi:providers:kubernetes",
-        "rbln:operand:Foundation",
-        "kubernetes:core/v1:Namespace",
+OPERANDS = {
+    "operator-validator": "rbln-operator-validator",
+    "container-toolkit": "rbln-container-toolkit",
+    "device-plugin": "rbln-device-plugin",
+    "npu-feature-discovery": "rbln-npu-feature-discovery",
+    "rbln-daemon": "rbln-daemon",
+    "metrics-exporter": "rbln-metrics-exporter",
+}
+
+
+def workload(recorder: Recorder, state: str) -> Registered:
+    """The resource that other states wait for."""
+    if state == "driver":
+        return recorder.one("DaemonSet", DAEMON_SET)
+    if state == "node-state":
+        return recorder.one("Deployment", "rbln-node-state")
+    if state == "status":
+        return recorder.one("RBLNClusterPolicy", "rbln-cluster-policy")
+    return recorder.one("DaemonSet", OPERANDS[state])
+
+
+def reachable(recorder: Recorder, start: Registered) -> set[str]:
+    """Everything that a resource comes after, directly or not."""
+    by_urn = {resource.urn: resource for resource in recorder.seen}
+    found: set[str] = set()
+    open_urns = list(start.after)
+    while open_urns:
+        urn = open_urns.pop()
+        if urn not in found:
+            found.add(urn)
+            open_urns += by_urn[urn].after if urn in by_urn else ()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("later", "earlier"),
+    [
+        ("operator-validator", "driver"),
+        ("container-toolkit", "operator-validator"),
+        ("container-toolkit", "driver"),  # S1-50
+        ("device-plugin", "container-toolkit"),  # S1-51
+        ("npu-feature-discovery", "device-plugin"),
+        ("rbln-daemon", "device-plugin"),
+        ("metrics-exporter", "device-plugin"),
+        ("status", "device-plugin"),  # S1-52
+        ("status", "metrics-exporter"),
+        ("status", "npu-feature-discovery"),
+        ("status", "rbln-daemon"),
+        ("status", "node-state"),
+    ],
+)
+def test_order_of_workloads(later: str, earlier: str) -> None:  # DC-18, DC-19, DC-20
+    recorder = assembled()
+    first, second = workload(recorder, earlier), workload(recorder, later)
+    assert first.urn in reachable(recorder, second)
+    assert second.urn not in reachable(recorder, first)  # so destroy is the reverse
+
+
+def test_edges_of_the_state_list_are_direct_edges_between_workloads() -> None:  # DC-20, S1-21
+    recorder = assembled()
+    made = {"driver", "node-state", "status", *OPERANDS}
+    for state in RBLN.states:
+        if state.name in made:
+            for need in states.needed(RBLN.states, state.name, made):
+                assert workload(recorder, need).urn in workload(recorder, state.name).after
+
+
+def test_nothing_waits_for_itself() -> None:  # DC-21
+    recorder = assembled()
+    for resource in recorder.seen:
+        assert resource.urn not in reachable(recorder, resource)
+
+
+def test_what_cannot_become_ready_yet_is_not_awaited() -> None:  # DC-21, X-06, D4
+    recorder = assembled()
+    skipping = {
+        resource.name
+        for resource in recorder.kinds("DaemonSet")
+        if contract.SKIP_AWAIT_ANNOTATION in resource.inputs["metadata"].get("annotations", {})
     }
+    assert skipping == {DAEMON_SET, "rbln-operator-validator"}
+
+
+def test_an_operand_that_is_off_hands_its_place_on() -> None:  # S1-23, X-45
+    recorder = assembled(raw={"validator": {"enabled": False}, "devicePlugin": {"enabled": False}})
+    assert workload(recorder, "driver").urn in workload(recorder, "container-toolkit").after
+    assert workload(recorder, "container-toolkit").urn in workload(recorder, "rbln-daemon").after
+
+
+def test_disabled_operands_leave_nothing_behind() -> None:  # S0-53, S0-20, S0-34
+    sections = ("driver", "validator", "containerToolkit", "devicePlugin", "npuFeatureDiscovery")
+    raw = {name: {"enabled": False} for name in (*sections, "rblnDaemon", "metricsExporter")}
+    recorder = assembled(raw=raw)
+    assert recorder.kinds("DaemonSet") == []
+    assert [r.name for r in recorder.kinds("ServiceAccount")] == ["rbln-node-state"]
 
 
 def test_one_daemon_set_per_pool() -> None:  # S0-02, S0-11, DC-13
     recorder = assembled(facts("b", kernel="6.8.0-49-generic"), facts("a"), facts("a2"))
-    assert sorted(resource.name for resource in recorder.kinds("DaemonSet")) == [
+    names = sorted(resource.name for resource in recorder.kinds("DaemonSet"))
+    assert [name for name in names if name.startswith("rbln-driver")] == [
         DAEMON_SET,
         "rbln-driver-ubuntu22.04-6.8.0-49-generic",
     ]
 
 
-def test_workload_waits_for_everything_it_needs() -> None:  # DC-18, DC-20
+@pytest.mark.parametrize("name", ["rbln-driver", *OPERANDS.values(), "rbln-node-state"])
+def test_a_bundle_is_made_in_order(name: str) -> None:  # S1-54, S1-56, X-19
     recorder = assembled()
-    workload = recorder.one("DaemonSet", DAEMON_SET)
-    namespace = recorder.one("Namespace", "rbln-system")
-    account = recorder.one("ServiceAccount", "rbln-driver")
-    binding = recorder.one("ClusterRoleBinding", "rbln-driver")
-    probe = recorder.one("ConfigMap", "rbln-driver-startup-probe")
-    assert {namespace.urn, account.urn, binding.urn, probe.urn} <= workload.after
-    assert account.after == {namespace.urn}
-    assert probe.after == {namespace.urn}
-    assert recorder.one("ClusterRole", "rbln-driver").urn in binding.after
+    kinds = ("ServiceAccount", "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding")
+    made = [r for kind in kinds for r in recorder.kinds(kind) if r.name == name]
+    for earlier, later in pairwise(made):
+        assert earlier.urn in later.after
+    kind = "Deployment" if name == "rbln-node-state" else "DaemonSet"
+    last = recorder.one(kind, DAEMON_SET if name == "rbln-driver" else name)
+    assert {resource.urn for resource in made} <= last.after
+
+
+def test_driver_sets_are_owned_by_their_declaration() -> None:  # D5, S0-01
+    recorder = assembled()
+    declaration = recorder.one("RBLNDriver", "rbln-driver")
+    assert declaration.type == "kubernetes:rebellions.ai/v1alpha1:RBLNDriver"
+    driver = workload(recorder, "driver")
+    assert declaration.urn in driver.after
+    (owner,) = driver.inputs["metadata"]["ownerReferences"]
+    assert (owner["apiVersion"], owner["kind"]) == ("rebellions.ai/v1alpha1", "RBLNDriver")
+    assert (owner["name"], owner["controller"]) == ("rbln-driver", True)
+
+
+def test_definitions_come_before_declarations() -> None:  # D4
+    recorder = assembled()
+    definitions = {resource.urn for resource in recorder.kinds("CustomResourceDefinition")}
+    assert definitions
+    for kind in ("RBLNDriver", "RBLNClusterPolicy"):
+        (declaration,) = recorder.kinds(kind)
+        assert definitions <= declaration.after
+
+
+@pytest.mark.parametrize(
+    ("require", "annotations"),
+    [
+        ("all", {"pulumi.com/waitFor": "condition=Ready"}),
+        ("95%", {"pulumi.com/waitFor": "condition=Ready"}),
+        ("none", {"pulumi.com/skipAwait": "true"}),
+    ],
+)
+def test_the_gate(require: str, annotations: dict[str, str]) -> None:  # D5
+    recorder = assembled(raw={"readiness": {"require": require}})
+    inputs = workload(recorder, "status").inputs
+    assert inputs["metadata"]["annotations"] == annotations
+    assert inputs["spec"]["readiness"] == {"require": require}
 
 
 def test_children_belong_to_their_component_and_use_its_provider() -> None:  # DC-17
     recorder = assembled()
-    pools = recorder.one("DriverPools", "rbln-driver")
-    assert pools.type == "rbln:operand:DriverPools"
-    for kind in ("DaemonSet", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "ConfigMap"):
-        (resource,) = recorder.kinds(kind)
-        assert resource.parent == pools.urn
-    (provider,) = recorder.kinds("kubernetes")
+    parents = {r.urn: r.type for r in recorder.seen if r.type.startswith("rbln:operand:")}
+    assert len(set(parents.values())) == 10
     objects = [resource for resource in recorder.seen if resource.type.startswith("kubernetes:")]
-    assert len(objects) == 6
+    assert {resource.parent for resource in objects} <= parents.keys()
+    (provider,) = recorder.kinds("kubernetes")
     assert {resource.provider for resource in objects} == {f"{provider.urn}::cluster-id"}
-    assert recorder.outputs[pools.urn] == {"daemonSets": [DAEMON_SET]}
+    assert parents.keys() <= recorder.outputs.keys()
+
+
+def test_every_object_carries_the_labels_of_the_stack() -> None:
+    for resource in assembled().seen:
+        if resource.type.startswith("kubernetes:"):
+            labels = resource.inputs["metadata"]["labels"]
+            assert labels["app.kubernetes.io/part-of"] == "rbln-stack"
+            assert labels["app.kubernetes.io/managed-by"] == "rbln-stack"
+            assert labels["app.kubernetes.io/component"]
 
 
 def test_provider_gets_the_path_and_context_of_discovery(
@@ -91,164 +221,6 @@ def test_provider_gets_the_path_and_context_of_discovery(
     assert "context" not in inputs
 
 
-def test_daemon_set_carries_the_contract() -> None:  # S0-07, S0-12, S0-15, S0-17
-    inputs = assembled().one("DaemonSet", DAEMON_SET).inputs
-    labels = {
-        "app.kubernetes.io/component": "rbln-driver",
-        "rebellions.ai/driver-node-pool": POOL,
-        "rebellions.ai/driver-instance": "rbln-driver",
-    }
-    assert inputs["metadata"] == {
-        "name": DAEMON_SET,
-        "namespace": "rbln-system",
-        "labels": labels,
-        "annotations": {"pulumi.com/skipAwait": "true"},  # D4
-    }
-    spec = inputs["spec"]
-    assert spec["selector"] == {"matchLabels": labels}
-    assert spec["updateStrategy"] == {"type": "OnDelete"}
-    assert spec["template"]["metadata"]["labels"] == labels
-    pod = spec["template"]["spec"]
-    assert pod["serviceAccountName"] == "rbln-driver"
-    assert "priorityClassName" not in pod  # S0-75
-    (container,) = pod["containers"]
-    assert container["name"] == "rbln-driver-container"
-    assert container["command"] == ["/opt/rebellions/bin/rbln-driver"]
-    assert container["args"] == ["init"]
-    assert container["securityContext"] == {
-        "privileged": True,
-        "runAsUser": 0,
-        "seLinuxOptions": {"level": "s0"},
-    }
-    assert container["startupProbe"] == {
-        "exec": {"command": ["/bin/sh", "-c", "/usr/local/bin/rbln-startup-probe.sh"]},
-        "timeoutSeconds": 120,
-        "periodSeconds": 10,
-        "failureThreshold": 60,
-    }
-    assert container["lifecycle"]["preStop"]["exec"]["command"] == [
-        "/bin/sh",
-        "-c",
-        "rm -f /run/rbln/validations/.driver-ctr-ready",
-    ]
-    assert container["volumeMounts"] == [
-        {
-            "name": "host-driver",
-            "mountPath": "/host/run/rbln/driver",
-            "mountPropagation": "Bidirectional",
-        },
-        {"name": "run-rbln-validations", "mountPath": "/run/rbln/validations"},
-        {
-            "name": "rbln-driver-startup-probe",
-            "mountPath": "/usr/local/bin/rbln-startup-probe.sh",
-            "subPath": "startup-probe.sh",
-            "readOnly": True,
-        },
-    ]
-    assert pod["volumes"] == [
-        {
-            "name": "host-driver",
-            "hostPath": {"path": "/run/rbln/driver", "type": "DirectoryOrCreate"},
-        },
-        {
-            "name": "run-rbln-validations",
-            "hostPath": {"path": "/run/rbln/validations", "type": "DirectoryOrCreate"},
-        },
-        {
-            "name": "rbln-driver-startup-probe",
-            "configMap": {"name": "rbln-driver-startup-probe", "defaultMode": 0o755},
-        },
-    ]
-
-
-def test_placement_selects_the_pool_minus_opt_outs() -> None:  # D2, S0-04
-    pod = assembled().one("DaemonSet", DAEMON_SET).inputs["spec"]["template"]["spec"]
-    shared = [
-        {"key": contract.OS_ID_LABEL, "operator": "In", "values": ["ubuntu"]},
-        {"key": contract.OS_VERSION_LABEL, "operator": "In", "values": ["22.04"]},
-        {"key": contract.KERNEL_LABEL, "operator": "In", "values": ["5.15.0-91-generic"]},
-        {"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]},
-        {
-            "key": "rebellions.ai/npu.deploy.driver",
-            "operator": "NotIn",
-            "values": ["false", "paused-for-driver-upgrade", "pre-installed"],
-        },
-        {
-            "key": "rebellions.ai/npu.workload.config",
-            "operator": "NotIn",
-            "values": ["vm-passthrough"],
-        },
-    ]
-    required = "requiredDuringSchedulingIgnoredDuringExecution"
-    assert pod["affinity"]["nodeAffinity"][required]["nodeSelectorTerms"] == [
-        {"matchExpressions": [{"key": key, "operator": "In", "values": ["true"]}, *shared]}
-        for key in (BY_CLASS, BY_VENDOR)
-    ]
-    assert pod["nodeSelector"] == {
-        contract.OS_ID_LABEL: "ubuntu",
-        contract.OS_VERSION_LABEL: "22.04",
-        contract.KERNEL_LABEL: "5.15.0-91-generic",
-        "kubernetes.io/arch": "amd64",
-    }
-
-
-def test_config_reaches_the_pod() -> None:  # S0-68…S0-78
-    raw = {
-        "namespace": "npu",
-        "driver": {
-            "image": {
-                "registry": "localhost",
-                "repository": "d",
-                "tag": "1",
-                "pullPolicy": "Never",
-            },
-            "imagePullSecrets": ["regcred"],
-            "nodeSelector": {"zone": "a"},
-            "tolerations": [{"key": "npu", "operator": "Exists", "tolerationSeconds": 3}],
-            "labels": {"team": "x"},
-            "annotations": {"note": "y"},
-            "priorityClassName": "system-node-critical",
-            "resources": {"requests": {"cpu": "250m"}},
-            "args": ["init", "-v"],
-            "env": [
-                {"name": "A_B", "value": "1"},
-                {"name": "C", "valueFrom": {"secretKeyRef": {"name": "s", "key": "some_key"}}},
-            ],
-        },
-    }
-    recorder = assembled(facts("n", ("zone",), labels={"zone": "a"}), raw=raw)
-    inputs = recorder.one("DaemonSet", DAEMON_SET).inputs
-    template = inputs["spec"]["template"]
-    pod = template["spec"]
-    (container,) = pod["containers"]
-    assert inputs["metadata"]["namespace"] == "npu"
-    assert recorder.one("Namespace", "npu").inputs["metadata"] == {"name": "npu"}
-    assert template["metadata"]["labels"]["team"] == "x"
-    assert template["metadata"]["annotations"] == {"note": "y"}
-    assert pod["imagePullSecrets"] == [{"name": "regcred"}]
-    assert pod["nodeSelector"]["zone"] == "a"
-    assert pod["tolerations"] == [{"key": "npu", "operator": "Exists", "tolerationSeconds": 3}]
-    assert pod["priorityClassName"] == "system-node-critical"
-    assert (container["image"], container["imagePullPolicy"]) == ("localhost/d:1", "Never")
-    assert container["resources"] == {"requests": {"cpu": "250m"}}
-    assert container["args"] == ["init", "-v"]
-    assert container["env"] == [
-        {"name": "A_B", "value": "1"},
-        {"name": "C", "valueFrom": {"secretKeyRef": {"name": "s", "key": "some_key"}}},
-    ]
-
-
-def test_rights_of_the_driver() -> None:
-    recorder = assembled()
-    rules = recorder.one("ClusterRole", "rbln-driver").inputs["rules"]
-    assert {"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]} in rules
-    binding = recorder.one("ClusterRoleBinding", "rbln-driver").inputs
-    assert binding["roleRef"]["name"] == "rbln-driver"
-    assert binding["subjects"] == [
-        {"kind": "ServiceAccount", "name": "rbln-driver", "namespace": "rbln-system"}
-    ]
-
-
 def run_program() -> None:
     runpy.run_path(str(ROOT / "__main__.py"), run_name="__main__")
 
@@ -263,7 +235,11 @@ def test_program_from_config_to_outputs(tmp_path: Path) -> None:  # DC-05, DC-26
     assert outputs["nodeSource"] == f"snapshot {snapshot}"
     assert outputs["problems"] == []
     assert outputs["pools"][0]["nodes"] == ["n0", "n1"]
-    assert len(recorder.kinds("DaemonSet")) == 1
+    assert outputs["operands"]["container-toolkit"] == {
+        "image": "docker.io/rebellions/rbln-container-toolkit:latest",
+        "nodes": 2,
+    }
+    assert len(recorder.kinds("DaemonSet")) == 7
 
 
 def test_program_reports_undeclared_keys_without_trace() -> None:

@@ -29,6 +29,7 @@ class Api:
     def __init__(self, nodes: list[dict[str, Any]], page: int = 2) -> None:
         self.nodes = nodes
         self.page = page
+        self.driver_sets: list[dict[str, Any]] = []
         self.asked: list[httpx.Request] = []
 
     def __deepcopy__(self, _: object) -> Api:
@@ -37,6 +38,8 @@ class Api:
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         self.asked.append(request)
+        if request.url.path == "/apis/apps/v1/namespaces/rbln-system/daemonsets":
+            return httpx.Response(200, json={"items": self.driver_sets})
         assert request.url.path == "/api/v1/nodes"
         key, _, value = request.url.params.get("labelSelector", "").partition("=")
         chosen = [
@@ -175,8 +178,9 @@ def test_no_accelerator_node(kubeconfig: str) -> None:
         "feature.node.kubernetes.io/pci-1eff.present. Check that a node holds a device of PCI "
         "vendor 1eff and that NFD's deviceClassWhitelist has class 12."
     )
-    assert "PartialObjectMetadataList" in api.asked[-1].headers["Accept"]
-    assert len(api.asked) == 3
+    listed = [request for request in api.asked if request.url.path.endswith("/nodes")]
+    assert "PartialObjectMetadataList" in listed[-1].headers["Accept"]
+    assert len(listed) == 3
 
 
 def test_both_spellings_all_pages_each_node_once(kubeconfig: str) -> None:  # DC-22, DC-24
@@ -194,7 +198,9 @@ def test_both_spellings_all_pages_each_node_once(kubeconfig: str) -> None:  # DC
 def test_facts_hold_only_what_the_plan_needs(kubeconfig: str) -> None:
     taints = [{"key": "npu", "effect": "NoSchedule"}]
     node = manifest(
-        "n", taints=taints, labels={"zone": "a", "rebellions.ai/npu.deploy.driver": "false"}
+        "n",
+        taints=taints,
+        labels={"zone": "a", "other": "b", "rebellions.ai/npu.deploy.driver": "false"},
     )
     node["spec"]["unschedulable"] = True
     node["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
@@ -205,7 +211,7 @@ def test_facts_hold_only_what_the_plan_needs(kubeconfig: str) -> None:
     assert [str(taint) for taint in facts.taints] == ["npu:NoSchedule"]
     assert facts.labels["zone"] == "a"
     assert facts.labels["rebellions.ai/npu.deploy.driver"] == "false"
-    assert "kubernetes.io/hostname" not in facts.labels
+    assert "other" not in facts.labels
 
 
 UNUSABLE = (

@@ -11,7 +11,7 @@ from rbln_stack import contract
 from rbln_stack.config.load import load
 from rbln_stack.discovery import Found
 from rbln_stack.plan import make_plan
-from rbln_stack.pods import startup_probe_data
+from rbln_stack.pods.driver import startup_probe_data
 from rbln_stack.profiles import RBLN
 from tests.unit.rbln_stack.fleet import facts
 
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def script() -> str:
-    driver = make_plan(load({}), Found("live", (facts("n"),)), RBLN).driver
-    assert driver is not None
+    (driver,) = make_plan(load({}), Found("live", (facts("n"),)), RBLN).drivers
     return startup_probe_data(driver)["startup-probe.sh"]
 
 

@@ -35,12 +35,12 @@ def test_profile_choices_are_the_profile_table() -> None:
 
 def test_unknown_keys_name_path_and_nearest_key() -> None:  # S0-107
     raw = {
-        "drivers": {},
+        "drivres": {},
         "driver": {"imge": {}, "env": [{"name": "A", "valeu": "1"}], "zzz": 1},
         "daemonsets": {"toleration": []},
     }
     found = problems_of(raw)
-    assert "drivers: unknown key. Did you mean driver." in found
+    assert "drivres: unknown key. Did you mean drivers." in found
     assert "driver.imge: unknown key. Did you mean image." in found
     assert "driver.env[0].valeu: unknown key. Did you mean value." in found
     assert "daemonsets.toleration: unknown key. Did you mean tolerations." in found
@@ -48,6 +48,12 @@ def test_unknown_keys_name_path_and_nearest_key() -> None:  # S0-107
         text.startswith("driver.zzz: unknown key. Known keys: annotations, ") for text in found
     )
     assert len(found) == 5
+
+
+@pytest.mark.parametrize("key", ["@map", "@text", "[key]", "@0"])
+def test_keys_that_look_like_the_librarys_marks_are_unknown_keys(key: str) -> None:
+    assert problems_of({key: 1})[0].startswith(f"{key}: unknown key.")
+    assert problems_of({"driver": {key: 1}})[0].startswith(f"driver.{key}: unknown key.")
 
 
 def test_all_problems_come_at_once_with_value_and_what_is_allowed() -> None:  # DC-42

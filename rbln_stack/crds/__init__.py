@@ -1,0 +1,1 @@
+"""Custom resources of the stack: their shapes as models, their definitions as YAML next to them."""
