@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+import pulumi
+from pulumi.output import UNKNOWN, Unknown
+
 from components.base import Operand, place_of
 from rbln_stack import declarations
 from rbln_stack.pods import driver as pods
@@ -54,6 +57,13 @@ class DriverPools(Operand):
         self.register_outputs({"daemonSets": [pool.name for pool in plan.pools]})
 
 
+def _uid(metadata: Any) -> Any:  # noqa: ANN401 - a map, or Pulumi's mark for what is not known
+    """The identity that the API server gives; a preview of a new object cannot know it."""
+    if isinstance(metadata, Unknown) or (pulumi.runtime.is_dry_run() and "uid" not in metadata):
+        return UNKNOWN
+    return metadata["uid"]
+
+
 def _owner(plan: DriverPlan, declaration: CustomResource) -> OwnerReferenceArgsDict:
     """The vendor's validator takes a driver for managed only with such an owner (D5)."""
     return cast(
@@ -63,7 +73,7 @@ def _owner(plan: DriverPlan, declaration: CustomResource) -> OwnerReferenceArgsD
             "kind": plan.profile.driver_kind,
             "name": plan.name,
             # The SDK sets it without declaring it.
-            "uid": cast("Any", declaration).metadata["uid"],
+            "uid": cast("Any", declaration).metadata.apply(_uid, run_with_unknowns=True),
             "controller": True,
             "block_owner_deletion": True,
         },

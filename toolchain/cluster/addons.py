@@ -14,11 +14,11 @@ from simulator.spec import hardware
 from toolchain.cluster.api import NODES
 from toolchain.cluster.spec import kwok_name
 from toolchain.errors import ToolchainError
-from toolchain.pins import NFD
+from toolchain.pins import CONTAINERD, KUBERNETES, NFD
 
 if TYPE_CHECKING:
     from rbln_stack.kube import Cluster, Manifest
-    from simulator.spec import Hardware
+    from simulator.spec import Hardware, NodeSpec
     from toolchain.cluster.spec import ClusterSpec, Layout
 
 NFD_IMAGE = f"registry.k8s.io/nfd/node-feature-discovery:v{NFD}"
@@ -92,7 +92,27 @@ def kwok_node(spec: ClusterSpec, number: int) -> Manifest:
             },
         },
         "spec": {"taints": [KWOK_TAINT] if spec.nodes else []},
-        "status": {"capacity": capacity, "allocatable": capacity},
+        "status": {
+            "capacity": capacity,
+            "allocatable": capacity,
+            "nodeInfo": _node_info(node),
+        },
+    }
+
+
+def _node_info(node: NodeSpec) -> dict[str, str]:
+    """What a kubelet would report of such a node."""
+    return {
+        "architecture": "amd64",
+        "bootID": node.name,
+        "containerRuntimeVersion": f"containerd://{CONTAINERD}",
+        "kernelVersion": node.kernel,
+        "kubeProxyVersion": "",
+        "kubeletVersion": f"v{KUBERNETES}",
+        "machineID": node.name,
+        "operatingSystem": "linux",
+        "osImage": node.os_name,
+        "systemUUID": node.name,
     }
 
 
