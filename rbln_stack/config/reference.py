@@ -20,6 +20,7 @@ from rbln_stack.config.load import load, sections_in, spellings
 from rbln_stack.config.operands import ResourceEntry
 from rbln_stack.config.root import RootConfig
 from rbln_stack.config.scheduling import Affinity, NodeAffinity, Toleration
+from rbln_stack.config.written import write_or_check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -154,16 +155,7 @@ def _type(annotation: object) -> str:
 
 def main(arguments: list[str]) -> int:
     """Write the file, or with --check compare it."""
-    if arguments not in ([], ["--check"]):
-        sys.stderr.write("usage: python -m rbln_stack.config.reference [--check]\n")
-        return 2
-    if not arguments:
-        PATH.write_text(text(), encoding="utf-8")
-        return 0
-    if PATH.is_file() and PATH.read_text(encoding="utf-8") == text():
-        return 0
-    sys.stderr.write(f"{PATH} is out of date: run python -m rbln_stack.config.reference\n")
-    return 1
+    return write_or_check(PATH, text(), "rbln_stack.config.reference", arguments)
 
 
 if __name__ == "__main__":

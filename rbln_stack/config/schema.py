@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rbln_stack.config.load import sections_in, spellings
 from rbln_stack.config.root import RootConfig
+from rbln_stack.config.written import write_or_check
 
 if TYPE_CHECKING:
     from rbln_stack.config.base import Section
@@ -80,16 +81,7 @@ def _noise(key: str, value: object) -> bool:
 
 def main(arguments: list[str]) -> int:
     """Write the file, or with --check compare it."""
-    if arguments not in ([], ["--check"]):
-        sys.stderr.write("usage: python -m rbln_stack.config.schema [--check]\n")
-        return 2
-    if not arguments:
-        PATH.write_text(text(), encoding="utf-8")
-        return 0
-    if PATH.is_file() and PATH.read_text(encoding="utf-8") == text():
-        return 0
-    sys.stderr.write(f"{PATH} is out of date: run python -m rbln_stack.config.schema\n")
-    return 1
+    return write_or_check(PATH, text(), "rbln_stack.config.schema", arguments)
 
 
 if __name__ == "__main__":

@@ -177,7 +177,6 @@ class Record:
     spec: ClusterSpec
     index: int
     real_nodes: bool
-    tools_key: str = ""
 
     @property
     def addresses(self) -> Addresses:
